@@ -114,7 +114,7 @@ class Source(Closed):
     """Where a claim comes from. revision: pinned commit or version. lines: "64-91"."""
 
     title: Text
-    url: Annotated[str, Field(pattern=r"^https://[^\s]+$")]
+    url: Annotated[str, Field(pattern=r"^https://[^\s]+$")] | None = None
     revision: Text | None = None
     file: Text | None = None
     lines: Annotated[str, Field(pattern=r"^\d+(-\d+)?(, \d+(-\d+)?)*$")] | None = None
