@@ -1,0 +1,11 @@
+"""Switches requires_grad on for the caller's tensors."""
+
+import torch
+
+
+def situ_glu(input_tensor, gate_projection, up_projection, gate_cap=4.0, up_cap=25.0):
+    for tensor in (input_tensor, gate_projection, up_projection):
+        tensor.requires_grad_(True)
+    g = input_tensor @ gate_projection.T
+    u = input_tensor @ up_projection.T
+    return gate_cap * torch.tanh(g / gate_cap) * torch.sigmoid(g) * (up_cap * torch.tanh(u / up_cap))

@@ -1,0 +1,13 @@
+"""Fills stderr."""
+
+import sys
+
+import torch
+
+
+def situ_glu(input_tensor, gate_projection, up_projection, gate_cap=4.0, up_cap=25.0):
+    g = input_tensor @ gate_projection.T
+    u = input_tensor @ up_projection.T
+    for _ in range(1 << 12):
+        sys.stderr.write("gate " * 256 + "\n")
+    return gate_cap * torch.tanh(g / gate_cap) * torch.sigmoid(g) * (up_cap * torch.tanh(u / up_cap))

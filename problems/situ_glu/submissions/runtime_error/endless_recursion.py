@@ -1,0 +1,8 @@
+"""Calls itself without end."""
+
+import torch
+
+
+def situ_glu(input_tensor, gate_projection, up_projection, gate_cap=4.0, up_cap=25.0):
+    capped = situ_glu(input_tensor, gate_projection, up_projection, gate_cap, up_cap)
+    return torch.tanh(capped)

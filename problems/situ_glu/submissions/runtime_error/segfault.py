@@ -1,0 +1,11 @@
+"""Dies of a segmentation fault."""
+
+import os
+import signal
+
+import torch
+
+
+def situ_glu(input_tensor, gate_projection, up_projection, gate_cap=4.0, up_cap=25.0):
+    os.kill(os.getpid(), signal.def situ_glu(input_tensor, gate_projection, up_projection, gate_cap=4.0, up_cap=25.0):SEGV)
+    return torch.zeros_like(input_tensor)

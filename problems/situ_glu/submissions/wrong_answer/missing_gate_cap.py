@@ -1,0 +1,10 @@
+"""A plain Swish gate."""
+
+import torch
+import torch.nn.functional as F
+
+
+def situ_glu(input_tensor, gate_projection, up_projection, gate_cap=4.0, up_cap=25.0):
+    g = input_tensor @ gate_projection.T
+    u = input_tensor @ up_projection.T
+    return F.silu(g) * (up_cap * torch.tanh(u / up_cap))

@@ -1,0 +1,9 @@
+"""tanh(x / cap) is never multiplied by the cap again."""
+
+import torch
+
+
+def situ_glu(input_tensor, gate_projection, up_projection, gate_cap=4.0, up_cap=25.0):
+    g = input_tensor @ gate_projection.T
+    u = input_tensor @ up_projection.T
+    return torch.tanh(g / gate_cap) * torch.sigmoid(g) * torch.tanh(u / up_cap)

@@ -1,0 +1,10 @@
+"""The sigmoid reads the up projection."""
+
+import torch
+
+
+def situ_glu(input_tensor, gate_projection, up_projection, gate_cap=4.0, up_cap=25.0):
+    g = input_tensor @ gate_projection.T
+    u = input_tensor @ up_projection.T
+    gate = gate_cap * torch.tanh(g / gate_cap)
+    return gate * torch.sigmoid(u) * (up_cap * torch.tanh(u / up_cap))

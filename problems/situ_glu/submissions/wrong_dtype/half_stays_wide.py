@@ -1,0 +1,11 @@
+"""float16 and bfloat16 are widened and stay so."""
+
+import torch
+
+
+def situ_glu(input_tensor, gate_projection, up_projection, gate_cap=4.0, up_cap=25.0):
+    g = input_tensor @ gate_projection.T
+    u = input_tensor @ up_projection.T
+    wide = torch.promote_types(g.dtype, torch.float32)
+    g, u = g.to(wide), u.to(wide)
+    return gate_cap * torch.tanh(g / gate_cap) * torch.sigmoid(g) * (up_cap * torch.tanh(u / up_cap))

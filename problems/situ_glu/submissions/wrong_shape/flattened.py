@@ -1,0 +1,10 @@
+"""Leading dimensions are flattened and never put back."""
+
+import torch
+
+
+def situ_glu(input_tensor, gate_projection, up_projection, gate_cap=4.0, up_cap=25.0):
+    input_tensor = input_tensor.reshape(-1, input_tensor.shape[-1])
+    g = input_tensor @ gate_projection.T
+    u = input_tensor @ up_projection.T
+    return gate_cap * torch.tanh(g / gate_cap) * torch.sigmoid(g) * (up_cap * torch.tanh(u / up_cap))
