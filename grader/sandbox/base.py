@@ -13,7 +13,7 @@ says nothing about the submission, and may be tried again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Protocol
 
 from grader.records import CaseReport, Job, RunEnd
@@ -27,7 +27,7 @@ class Sandbox(Protocol):
     def start(self) -> None:
         """Gets ready: imports torch, keeps confined children waiting. Called again, does nothing."""
 
-    def run(self, job: Job) -> Iterator[CaseReport | RunEnd]:
+    def run(self, job: Job) -> Generator[CaseReport | RunEnd, None, None]:
         """Runs one job in a fresh child."""
 
     def close(self) -> None:
