@@ -1,0 +1,93 @@
+"""Connections, and the schema's numbered migrations (migrations/*.sql), applied in order under a lock.
+
+A program that is older than the schema it finds refuses to touch it.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import Any
+
+import psycopg
+from procrastinate.schema import SchemaManager
+from psycopg_pool import AsyncConnectionPool
+
+from grader.errors import GraderError
+
+LOCK = 0x67726164  # "grad": the advisory lock of migrations
+SWEEP_LOCK = LOCK + 1
+OLDEST_SERVER = 14
+
+Pool = AsyncConnectionPool[psycopg.AsyncConnection[tuple[Any, ...]]]
+
+
+class DatabaseError(GraderError):
+    """The database can't be used by this program."""
+
+
+def migrations() -> list[tuple[int, str]]:
+    """(number, SQL) of every migration, in order."""
+    files = [entry for entry in (resources.files("app") / "migrations").iterdir() if entry.name.endswith(".sql")]
+    return sorted((int(entry.name[:4]), entry.read_text(encoding="utf-8")) for entry in files)
+
+
+def migrate(url: str) -> None:
+    """Brings the schema up to this program's version; raises DatabaseError when it is newer."""
+    try:
+        with psycopg.connect(url, connect_timeout=10) as connection:
+            _check_server(connection)
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+            _apply(connection)
+    except psycopg.OperationalError as error:
+        raise DatabaseError(f"the database does not answer: {str(error).strip().splitlines()[0]}") from None
+
+
+def _check_server(connection: psycopg.Connection[Any]) -> None:
+    major = connection.info.server_version // 10_000
+    if major < OLDEST_SERVER:
+        raise DatabaseError(f"the database is PostgreSQL {major}; {OLDEST_SERVER} or newer is needed")
+    encoding = connection.execute("SHOW server_encoding").fetchone()
+    if encoding != ("UTF8",):
+        raise DatabaseError("the database's encoding is not UTF8: make it with `createdb -E UTF8 -T template0`")
+
+
+def _apply(connection: psycopg.Connection[Any]) -> None:
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS schema_versions (version integer PRIMARY KEY, at timestamptz DEFAULT now())"
+    )
+    row = connection.execute("SELECT coalesce(max(version), 0) FROM schema_versions").fetchone()
+    current, known = row[0] if row else 0, migrations()
+    if current > known[-1][0]:
+        raise DatabaseError(
+            f"the database has schema {current}, and this program knows {known[-1][0]}: it was upgraded by a newer "
+            "grader; upgrade this one too"
+        )
+    if current == 0:
+        connection.execute(SchemaManager.get_schema())
+    for number, sql in known:
+        if number > current:
+            connection.execute(sql.encode())
+            connection.execute("INSERT INTO schema_versions (version) VALUES (%s)", [number])
+
+
+async def _autocommit(connection: psycopg.AsyncConnection[Any]) -> None:
+    await connection.set_autocommit(True)
+
+
+def pool(url: str, size: int = 10, *, durable: bool = True) -> Pool:
+    """A pool of autocommit connections, not opened yet; `durable=False`: commits do not wait for the disk unless told to.
+
+    Connections are checked when they are taken, so that a restarted server costs no caller an error.
+    """
+    options = "-c timezone=UTC" + ("" if durable else " -c synchronous_commit=off")
+    return AsyncConnectionPool(
+        url,
+        min_size=2,
+        max_size=size,
+        open=False,
+        timeout=5,
+        reconnect_timeout=30,
+        configure=_autocommit,
+        check=AsyncConnectionPool.check_connection,
+        kwargs={"options": options, "connect_timeout": 10},
+    )
