@@ -12,7 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any, Literal, NoReturn
 
 import typer
-from typer._click.exceptions import ClickException
+from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError
 from typer.core import TyperGroup
 from typer.main import get_command
 
@@ -96,8 +96,14 @@ def run(arguments: list[str]) -> int:
         result = app(arguments, prog_name="grader", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else DONE
+    except NoArgsIsHelpError as error:
+        print(error.format_message())
+        return NO_ANSWER
+    except UsageError as error:
+        command = error.ctx.command_path if error.ctx else "grader"
+        return say(f"{error.format_message().rstrip('.')}: see {command} --help", NO_ANSWER)
     except ClickException as error:
-        return say(error.format_message(), error.exit_code)
+        return say(error.format_message(), NO_ANSWER)
     except GraderError as error:
         return say(str(error), NO_ANSWER)
     except (KeyboardInterrupt, typer.Abort):

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -48,7 +47,7 @@ def grade_files(slug: str, names: Sequence[str], *, as_json: bool, sandbox: str,
     if list(names).count(files.STANDARD_INPUT) > 1:
         raise UsageError("standard input (-) can be given once")
     with started(sandbox, device) as ready, ThreadPoolExecutor(cores()) as pool:
-        answers = pool.map(partial(graded, asked, cases_of(asked), ready, device, mode), names)
+        answers = pool.map(Grading(asked, cases_of(asked), ready, device, mode).grade, names)
         try:
             return exit_code(print_json(answers) if as_json else print_tables(names, answers))
         except KeyboardInterrupt:
@@ -92,17 +91,27 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def graded(asked: Problem, cases: CaseSet, sandbox: Sandbox, device: str, mode: str, name: str) -> Answer:
-    """One file graded."""
-    from grader import engine  # noqa: PLC0415
+@dataclass(frozen=True)
+class Grading:
+    """What is the same for all files."""
 
-    created = now()
-    source = files.read(name, asked.limits.source_bytes)
-    if isinstance(source, str):
-        grade = engine.grade(asked, cases, source, sandbox, device=device, mode=mode)
-    else:
-        grade = engine.refused(asked, cases, source, device=device, mode=mode)
-    return Answer(grade=grade, created_at=created, finished_at=now())
+    asked: Problem
+    cases: CaseSet
+    sandbox: Sandbox
+    device: str
+    mode: str
+
+    def grade(self, name: str) -> Answer:
+        """One file graded."""
+        from grader import engine  # noqa: PLC0415
+
+        created = now()
+        source = files.read(name, self.asked.limits.source_bytes)
+        if isinstance(source, str):
+            grade = engine.grade(self.asked, self.cases, source, self.sandbox, device=self.device, mode=self.mode)
+        else:
+            grade = engine.refused(self.asked, self.cases, source, device=self.device, mode=self.mode)
+        return Answer(grade=grade, created_at=created, finished_at=now())
 
 
 def now() -> str:

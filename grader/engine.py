@@ -131,7 +131,8 @@ def attempt(request: Request, sandbox: Sandbox) -> Grade:
 
 def run(request: Request, sandbox: Sandbox, cases: tuple[Case, ...], teller: Teller) -> Run:
     """One child: the source is loaded and called once a case; every report is judged and told as it comes."""
-    loaded, judged = None, []
+    loaded: CaseReport | None = None
+    judged: list[Judged] = []
     with closing(sandbox.run(job(request, cases))) as seen:
         for report in seen:
             if isinstance(report, RunEnd):
