@@ -102,6 +102,17 @@ def grade(
     return assembled(request, Verdict.INTERNAL_ERROR)
 
 
+def refused(
+    problem: Problem, case_set: CaseSet, error: ErrorInfo, *, device: str = "cpu", mode: str = "submit"
+) -> Grade:
+    """The grade of what is no source at all: a file that can't be decoded."""
+    cases = tuple(case for case in case_set.cases if mode == "submit" or case.visibility == PUBLIC)
+    request = Request(
+        problem=problem, case_set=case_set, cases=cases, source="", device=device, mode=mode, on_case=None
+    )
+    return unloaded(request, Verdict.COMPILE_ERROR, error)
+
+
 def attempt(request: Request, sandbox: Sandbox) -> Grade:
     """One try: the real calls, then, if the run was not ended, the calls on tensors without values."""
     teller = Teller(request.problem.entry, request.source, request.device, request.on_case)
@@ -120,7 +131,8 @@ def attempt(request: Request, sandbox: Sandbox) -> Grade:
 
 def run(request: Request, sandbox: Sandbox, cases: tuple[Case, ...], teller: Teller) -> Run:
     """One child: the source is loaded and called once a case; every report is judged and told as it comes."""
-    loaded, judged = None, []
+    loaded: CaseReport | None = None
+    judged: list[Judged] = []
     with closing(sandbox.run(job(request, cases))) as seen:
         for report in seen:
             if isinstance(report, RunEnd):

@@ -4,6 +4,7 @@ GraderError                 one sentence for the person at the keyboard: what is
 ├── UsageError              the request makes no sense: unknown problem, missing file, unknown version
 ├── ProblemError            a problem package breaks the format; names file and key
 ├── CasesError              stored cases are missing, cut short or altered; names the file
+├── CheckFailed             new cases or a package were checked and are not good enough (exit code 1)
 └── SandboxError            the sandbox is no fit place to run code in
     ├── SandboxUnavailable  this machine lacks a mechanism; trying again won't help
     └── SandboxFailed       the sandbox broke while running; worth another try, never blamed on the learner
@@ -26,6 +27,10 @@ class ProblemError(GraderError):
 
 class CasesError(GraderError):
     """Stored cases can't be used."""
+
+
+class CheckFailed(GraderError):
+    """What was to be activated or verified is not good enough."""
 
 
 class SandboxError(GraderError):

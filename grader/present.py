@@ -7,7 +7,6 @@ from typing import Any
 
 from grader.records import CaseResult, Grade, Usage
 
-
 ENVELOPE: Mapping[str, Any] = {
     "id": None,
     "problem": None,

@@ -42,7 +42,7 @@ class Parameter(Closed):
     @model_validator(mode="after")
     def _only_tensors_have_shapes(self) -> Self:
         if self.shape and self.kind != "tensor":
-            raise ValueError(f"`{self.name}` is a {self.kind} and has no `shape`: take `shape` out")
+            raise ValueError(f"only tensors have a `shape`, `{self.name}` is of kind {self.kind}: take `shape` out")
         return self
 
     @property

@@ -1,0 +1,183 @@
+"""Makes cases: draws the inputs, computes what must come back and how exact it must be, and refuses what can't tell.
+
+A case in which zeros, a constant, one of the inputs or the untouched starter lies within the allowance tells nothing.
+It is drawn anew, from the next stream of its own; a recipe that keeps making such cases is an error of the package.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from grader.case import DEVICE, PUBLIC, VALUES, Case
+from grader.draw import Arguments, Draw, Recipe, tensor_value, to_double, to_value
+from grader.errors import ProblemError
+from grader.package import Code
+from grader.records import Call, TensorValue
+
+if TYPE_CHECKING:
+    from grader.problem import Problem
+
+FACTOR = 8
+"""An error of this many units of rounding is accepted; what that is measured on stands in docs/decisions."""
+
+TRIES = 8
+LEADING = ("B", "T")
+
+
+def make_cases(problem: Problem, code: Code, seed: bytes) -> tuple[Case, ...]:
+    """All cases: public ones from the package's own seed, hidden ones from the secret one. Raises ProblemError."""
+    starter = load_starter(problem)
+    cases = tuple(_make_one(problem, code, recipe, (seed, starter)) for recipe in code.recipes())
+    check_set(problem, cases)
+    return cases
+
+
+def _make_one(problem: Problem, code: Code, recipe: Recipe, given: tuple[bytes, Starter]) -> Case:
+    seed, starter = given
+    own = b"public %d" % problem.public_seed if recipe.visibility == PUBLIC else seed
+    fault = ""
+    for attempt in range(TRIES):
+        draw = Draw(own, problem.slug.encode(), (recipe.stream or recipe.name).encode(), b"%d" % attempt)
+        case = build_case(problem, code, recipe, recipe.arguments(draw))
+        fault = why_not(case, starter)
+        if not fault:
+            return case
+    raise ProblemError(f"{problem.root / 'cases.py'}: case {recipe.name!r} can't tell: {fault}")
+
+
+def build_case(problem: Problem, code: Code, recipe: Recipe, arguments: Arguments) -> Case:
+    """One case with its expected answer and allowance."""
+    call = Call(
+        args=tuple(to_value(argument) for argument in arguments.args),
+        kwargs={name: to_value(argument) for name, argument in arguments.kwargs.items()},
+        init=dict(arguments.init),
+        state={name: tensor_value(array) for name, array in arguments.state.items()},
+        mode=recipe.mode,
+        same_memory=recipe.same_memory,
+        backward=recipe.backward,
+    )
+    args, kwargs = in_double(call)
+    expected = code.reference(*args, **kwargs)
+    shape, compared = tuple(expected.shape), recipe.kind == VALUES
+    return Case(
+        name=recipe.name,
+        visibility=recipe.visibility,
+        kind=recipe.kind,
+        dtype=recipe.dtype,
+        tags=recipe.tags,
+        call=call,
+        shape=shape,
+        dims=name_dimensions(problem.entry.result, len(shape)),
+        result_dtype=recipe.dtype,
+        expected=expected.contiguous() if compared else None,
+        allowance=FACTOR * code.rounding(*args, dtype=recipe.dtype, **kwargs).contiguous() if compared else None,
+    )
+
+
+def in_double(call: Call) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """A call's arguments as the package's functions take them."""
+    kwargs = {name: to_double(value) for name, value in call.kwargs.items()}
+    if call.init or call.state:
+        kwargs |= {"init": dict(call.init), "state": {name: to_double(value) for name, value in call.state.items()}}
+    return tuple(to_double(value) for value in call.args), kwargs
+
+
+def name_dimensions(result: Sequence[str], count: int) -> tuple[str, ...]:
+    """("...", "d_ff") with names for the leading dimensions: ("T", "d_ff"), ("B", "T", "d_ff"), and "D1" before."""
+    if "..." not in result:
+        return tuple(result)
+    leading = count - len(result) + 1
+    further = tuple(f"D{i}" for i in range(1, leading - len(LEADING) + 1))
+    return (*further, *LEADING[max(0, len(LEADING) - leading) :], *result[1:])
+
+
+Starter = Callable[[Case], torch.Tensor | None]
+
+
+def load_starter(problem: Problem) -> Starter:
+    """What the untouched starter returns in a case; None where it raises or returns no tensor."""
+    names: dict[str, Any] = {"__name__": "starter"}
+    with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(problem.starter, "starter.py", "exec"), names)
+    function = names.get(problem.entry.name)
+
+    def run(case: Case) -> torch.Tensor | None:
+        args, kwargs = in_double(case.call)
+        init, state = kwargs.pop("init", {}), kwargs.pop("state", {})
+        with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
+            called: Any = function
+            if problem.entry.kind == "module":
+                called = called(**init)
+                called.load_state_dict(state)
+            result = called(*args, **kwargs)
+            return result if isinstance(result, torch.Tensor) else None
+        return None
+
+    return run
+
+
+def why_not(case: Case, starter: Starter) -> str:
+    """Why the case can't tell right from wrong; empty if it can. Without elements only shape and dtype are judged."""
+    expected, allowance = case.expected, case.allowance
+    if expected is None or allowance is None or not expected.numel():
+        return ""
+    if not bool(expected.isfinite().all() and allowance.isfinite().all()):
+        return "the answer or its allowance is not finite"
+    if float((expected - allowance).max()) <= float((expected + allowance).min()):
+        return "one constant is right everywhere"
+    for what, junk in _junk(case, starter):
+        if junk.shape == expected.shape and bool(((junk.detach().double() - expected).abs() <= allowance).all()):
+            return f"{what} lies within the allowance"
+    return ""
+
+
+def _junk(case: Case, starter: Starter) -> Iterator[tuple[str, torch.Tensor]]:
+    assert case.expected is not None
+    yield "zeros", torch.zeros_like(case.expected)
+    for place, value in [*enumerate(case.call.args), *case.call.kwargs.items()]:
+        if isinstance(value, TensorValue):
+            yield f"argument {place}", to_double(value)
+    answer = starter(case)
+    if answer is not None:
+        yield "what the untouched starter returns", answer
+
+
+def check_set(problem: Problem, cases: Sequence[Case]) -> None:
+    """What must hold for all cases together. Raises ProblemError."""
+    fault = _fault_of_set(cases)
+    if fault:
+        raise ProblemError(f"{problem.root / 'cases.py'}: {fault}")
+
+
+def _fault_of_set(cases: Sequence[Case]) -> str:
+    names = [case.name for case in cases]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        return f"two cases are named {min(twice)!r}"
+    if [_rank(case) for case in cases] != sorted(_rank(case) for case in cases):
+        return "public cases come first, device cases last"
+    first = cases[0] if cases else None
+    if first is None or first.visibility != PUBLIC or first.expected is None or not bool((first.expected != 0).all()):
+        return "the first case must be public, and its answer without zeros"
+    return next(filter(None, (_fault_of_repeat(*pair) for pair in pairwise(cases))), "")
+
+
+def _rank(case: Case) -> int:
+    return 2 if case.kind == DEVICE else int(case.visibility != PUBLIC)
+
+
+def _fault_of_repeat(before: Case, case: Case) -> str:
+    if case.call.same_memory and (_layout(before.call) != _layout(case.call) or _rank(before) != _rank(case)):
+        return f"{case.name!r} is to use the memory of {before.name!r}: both need the same dtypes, shapes and layouts"
+    return ""
+
+
+def _layout(call: Call) -> list[object]:
+    values = [*enumerate(call.args), *call.kwargs.items()]
+    return [(k, v.dtype, v.shape, v.strides, v.requires_grad) for k, v in values if isinstance(v, TensorValue)]

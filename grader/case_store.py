@@ -1,0 +1,299 @@
+"""Keeps versions of hidden cases in GRADER_DATA_DIR, readable by their owner only.
+
+cases/<problem>/<version>/   the files of one version (see `case_files`), never changed once they stand there
+cases/<problem>/active       which version counts, and the package's sources when it was made the active one
+cases/<problem>/lock         held by whoever makes or activates cases; readers need no lock
+
+A version is written to a folder of its own under another name, synced, and renamed; `active` is replaced by a rename.
+So a crash or a full disk leaves the old version active. When the package's sources have changed since activation, the
+cases are made anew from the same seed; an older version that was rolled back to stays.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock
+from platformdirs import user_data_dir
+
+from grader.case import HIDDEN, CaseSet, Version
+from grader.case_files import (
+    DERIVED,
+    EXPECTED,
+    INPUTS,
+    MANIFEST,
+    MISTAKES,
+    pack,
+    pack_answers,
+    sha256,
+    to_json,
+    unpack,
+    version_of,
+)
+from grader.case_maker import make_cases
+from grader.errors import CasesError, UsageError
+from grader.explain import Explanations, explain, from_bytes, to_bytes
+from grader.package import load_code, sources
+
+if TYPE_CHECKING:
+    from grader.problem import Problem
+
+FILES = (MANIFEST, INPUTS, DERIVED, EXPECTED, MISTAKES)
+SEED_BYTES = 32
+Check = Callable[[CaseSet], None]
+
+
+def data_root() -> Path:
+    """GRADER_DATA_DIR, or the user's data directory."""
+    return Path(os.environ.get("GRADER_DATA_DIR") or user_data_dir("grader"))
+
+
+def folder_of(problem: Problem) -> Path:
+    """The folder of the problem's versions, made if need be."""
+    folder = data_root() / "cases" / problem.slug
+    folder.parent.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for path in (folder.parent, folder):
+        path.mkdir(exist_ok=True, mode=0o700)
+    return folder
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Alone with the problem's versions; a second process waits."""
+    with FileLock(folder / "lock", mode=0o600):
+        yield
+
+
+def load_active(problem: Problem) -> CaseSet:
+    """The active cases; made on first use with a random secret seed, and anew (same seed) when the package changed."""
+    folder = folder_of(problem)
+    if not _is_current(problem, folder):
+        with locked(folder):
+            if not _is_current(problem, folder):
+                _make(problem, folder, _active_seed(folder) or secrets.token_bytes(SEED_BYTES), None)
+    return load_version(folder / read_active(folder)["version"])
+
+
+def regenerate(
+    problem: Problem, seed: int | None = None, *, check: Check | None = None, activate: bool = True
+) -> CaseSet:
+    """Makes the cases anew (a random seed if none is given), lets `check` look at them, then activates them.
+
+    What `check` raises is passed on, and the old cases stay active; without `activate` they do so in any case. Raises
+    CasesError.
+    """
+    folder = folder_of(problem)
+    secret = secrets.token_bytes(SEED_BYTES) if seed is None else b"seed %d" % seed
+    with locked(folder):
+        return _make(problem, folder, secret, check, activate)
+
+
+def rollback(problem: Problem, version: str) -> CaseSet:
+    """Makes an earlier version the active one. Raises UsageError where there is no such version."""
+    folder = folder_of(problem)
+    if version not in _stored(folder):
+        known = ", ".join(_stored(folder)) or "none"
+        raise UsageError(f"{problem.slug}: no version {version[:64]!r} of its cases; there are: {known}")
+    with locked(folder):
+        case_set = load_version(folder / version)
+        _set_active(problem, folder, version)
+    return case_set
+
+
+def list_versions(problem: Problem) -> tuple[Version, ...]:
+    """Stored versions, newest first."""
+    folder = folder_of(problem)
+    active = read_active(folder).get("version") if (folder / "active").exists() else None
+    found = [_describe(folder / name, name == active) for name in _stored(folder)]
+    return tuple(sorted(found, key=lambda version: version.created_at, reverse=True))
+
+
+def export_version(problem: Problem, version: str) -> dict[str, bytes]:
+    """A version's files by name, checked, for keeping them elsewhere. Raises CasesError, UsageError."""
+    folder = folder_of(problem)
+    if version not in _stored(folder):
+        raise UsageError(f"{problem.slug}: no version {version[:64]!r} of its cases")
+    load_version(folder / version)
+    return {name: (folder / version / name).read_bytes() for name in FILES}
+
+
+def import_version(problem: Problem, files: Mapping[str, bytes], *, activate: bool = True) -> CaseSet:
+    """Stores what `export_version` gave, here or on another machine. Raises CasesError where it was altered."""
+    folder = folder_of(problem)
+    with locked(folder):
+        return _store(problem, folder, {name: files[name] for name in FILES}, None, activate)
+
+
+# ---------------------------------------------------------------- making and writing
+
+
+def _make(problem: Problem, folder: Path, seed: bytes, check: Check | None, activate: bool = True) -> CaseSet:
+    made_by, code = sources(problem), load_code(problem)
+    cases = make_cases(problem, code, seed)
+    files = pack(problem.slug, cases, made_by)
+    derived = {EXPECTED: pack_answers(cases), MISTAKES: to_bytes(explain(code, cases))}
+    files[DERIVED] = to_json(
+        {
+            "created_at": datetime.now(UTC).isoformat(timespec="microseconds"),
+            "seed": seed.hex(),
+            "files": {name: sha256(data) for name, data in derived.items()},
+        }
+    )
+    return _store(problem, folder, files | derived, check, activate)
+
+
+def _store(problem: Problem, folder: Path, files: Mapping[str, bytes], check: Check | None, activate: bool) -> CaseSet:
+    """Writes a version under another name, reads it back, has it checked, and only then gives it its name."""
+    version = version_of(files[MANIFEST])
+    _sweep(folder)
+    fresh = folder / f".{version}.{secrets.token_hex(4)}"
+    try:
+        _write_version(fresh, files)
+        case_set = load_version(fresh, version)
+        if check is not None:
+            check(case_set)
+        _replace(fresh, folder / version)
+    except OSError as error:
+        raise CasesError(f"{error.filename or fresh}: {error.strerror}: the old cases stay active") from error
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+    if activate:
+        _set_active(problem, folder, version)
+    return load_version(folder / version)
+
+
+def _write_version(folder: Path, files: Mapping[str, bytes]) -> None:
+    folder.mkdir(mode=0o700)
+    for name, data in files.items():
+        _write(folder / name, data)
+    _sync(folder)
+
+
+def _write(path: Path, data: bytes) -> None:
+    """A new file that only its owner may read, on the disk when this returns."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _replace(fresh: Path, place: Path) -> None:
+    """Gives the version its name. One that stands there already is kept if it is sound: readers may be using it."""
+    try:
+        load_version(place)
+    except CasesError:
+        if place.exists():
+            place.rename(place.with_name(f".broken.{secrets.token_hex(4)}"))
+        fresh.rename(place)
+        _sync(place.parent)
+
+
+def _sweep(folder: Path) -> None:
+    """Removes what a crash left behind."""
+    for path in folder.glob(".*"):
+        shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def _set_active(problem: Problem, folder: Path, version: str) -> None:
+    fresh = folder / f".active.{secrets.token_hex(4)}"
+    _write(fresh, to_json({"version": version, "sources": sources(problem)}))
+    fresh.replace(folder / "active")
+    _sync(folder)
+
+
+# ---------------------------------------------------------------- reading
+
+
+def read_active(folder: Path) -> dict[str, Any]:
+    """{version, sources}. Raises CasesError where it can't be read."""
+    return _read_json(folder / "active")
+
+
+def _is_current(problem: Problem, folder: Path) -> bool:
+    return (folder / "active").exists() and read_active(folder)["sources"] == sources(problem)
+
+
+def _active_seed(folder: Path) -> bytes | None:
+    if not (folder / "active").exists():
+        return None
+    return bytes.fromhex(_read_json(folder / read_active(folder)["version"] / DERIVED)["seed"])
+
+
+def _stored(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+
+
+def _describe(folder: Path, active: bool) -> Version:
+    derived, manifest = _read_json(folder / DERIVED), _read_json(folder / MANIFEST)
+    return Version(
+        version=folder.name,
+        active=active,
+        created_at=derived["created_at"],
+        count=sum(case["visibility"] == HIDDEN for case in manifest["cases"]),
+        digest=sha256(_read(folder / MANIFEST)),
+    )
+
+
+def load_version(folder: Path, version: str | None = None) -> CaseSet:
+    """Reads a version, all sums checked. Raises CasesError, naming the file that is missing, cut short or altered."""
+    files = {name: _read(folder / name) for name in (MANIFEST, DERIVED, INPUTS, EXPECTED)}
+    version = version or folder.name
+    if version_of(files[MANIFEST]) != version:
+        raise _altered(folder / MANIFEST)
+    manifest, derived = _read_json(folder / MANIFEST), _read_json(folder / DERIVED)
+    for name, said in ((INPUTS, manifest), (EXPECTED, derived)):
+        if sha256(files[name]) != said["files"][name]:
+            raise _altered(folder / name)
+    seed = bytes.fromhex(derived["seed"])
+    return CaseSet(
+        problem=manifest["problem"],
+        version=version,
+        cases=unpack(files, str(folder / MANIFEST)),
+        order_key=bytes.fromhex(sha256(b"order of the hidden cases " + seed)),
+        load_explanations=cache(partial(_load_explanations, folder / MISTAKES, derived["files"][MISTAKES])),
+    )
+
+
+def _load_explanations(path: Path, digest: str) -> Explanations:
+    data = _read(path)
+    if sha256(data) != digest:
+        raise _altered(path)
+    return from_bytes(data)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CasesError(f"{path}: {error.strerror}: run `grader cases regenerate`, or roll back") from error
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(_read(path))
+    except ValueError as error:
+        raise _altered(path) from error
+    if not isinstance(value, dict):
+        raise _altered(path)
+    return value
+
+
+def _altered(path: Path) -> CasesError:
+    return CasesError(f"{path}: was cut short or altered: run `grader cases regenerate`, or roll back")

@@ -1,0 +1,58 @@
+"""`grader cases`: hidden cases made anew, listed, rolled back; their contents are never shown."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from grader import problem
+from grader.errors import CheckFailed
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Hidden cases: make anew, list, roll back.")
+
+Problem = Annotated[str, typer.Argument(metavar="PROBLEM", help="The problem's slug, or the folder of a package.")]
+
+
+@app.command()
+def regenerate(
+    slug: Problem,
+    seed: Annotated[int | None, typer.Option(help="The same seed gives the same bytes; random if not given.")] = None,
+) -> None:
+    """Make the hidden cases anew, check them, activate them in one step. A failed check changes nothing and exits 1."""
+    from grader import cases  # noqa: PLC0415  (imports torch)
+    from grader.checking import checker  # noqa: PLC0415
+
+    asked = problem.load(slug)
+    try:
+        with checker(asked) as check:
+            made = cases.regenerate(asked, seed, check=check)
+    except CheckFailed as error:
+        typer.echo(f"grader: {error}; the old cases stay active", err=True)
+        raise typer.Exit(1) from error
+    typer.echo(f"{asked.slug}: version {made.version} is active, with {len(made.cases)} cases")
+
+
+@app.command("list")
+def list_versions(
+    slug: Problem, as_json: Annotated[bool, typer.Option("--json", help="One version a line.")] = False
+) -> None:
+    """Say which versions of the hidden cases there are."""
+    from grader import cases  # noqa: PLC0415  (imports torch)
+
+    versions = [asdict(version) for version in cases.list_versions(problem.load(slug))]
+    for version in versions:
+        mark = "*" if version["active"] else " "
+        told = f"{mark} {version['version']}  {version['created_at']}  {version['count']} hidden  {version['digest']}"
+        typer.echo(json.dumps(version) if as_json else told)
+
+
+@app.command()
+def rollback(slug: Problem, version: Annotated[str, typer.Argument(metavar="VERSION")]) -> None:
+    """Make an earlier version the active one."""
+    from grader import cases  # noqa: PLC0415  (imports torch)
+
+    asked = problem.load(slug)
+    typer.echo(f"{asked.slug}: version {cases.rollback(asked, version).version} is active")

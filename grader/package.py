@@ -1,0 +1,134 @@
+"""The code of a problem package: its reference, its recipes for cases, its mistakes. Trusted: authors write it.
+
+reference.py    reference(*args, **kwargs) -> the exact answer, float64, of float64 tensors; for modules also with the
+                keywords `init` and `state`. Optionally rounding(..., dtype=name) -> one unit of rounding for each
+                element; without it the unit is measured, see `measured_rounding`.
+cases.py        recipes() -> an iterable of `draw.Recipe`.
+mistakes.py     either explanations(..., dtype=name), which yields (mistakes' ids, output, unit of rounding) for every
+mistake
+                and every pair of them, those to prefer first, the same ids for every call, with None for output and
+                unit where such code raises; or, simpler, one function for each mistake, named by its id and called
+                like the reference.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from grader.draw import Draw, Recipe
+from grader.errors import ProblemError
+
+if TYPE_CHECKING:
+    from grader.problem import Problem
+
+WIDE = torch.finfo(torch.float32).eps
+"""float64 inputs may be computed in float32."""
+
+TRIES = 64
+MADE_BY = ("case_files.py", "case_maker.py", "draw.py", "package.py")
+AUTHORED = ("reference.py", "cases.py", "mistakes.py")
+
+Explained = tuple[tuple[str, ...], torch.Tensor | None, torch.Tensor | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Code:
+    """What a package's files define. Every function takes a call's arguments as float64 tensors and numbers."""
+
+    reference: Callable[..., torch.Tensor]
+    rounding: Callable[..., torch.Tensor]
+    recipes: Callable[[], Iterable[Recipe]]
+    explanations: Callable[..., Iterator[Explained]]
+
+
+def load_code(problem: Problem) -> Code:
+    """Runs the package's files. Raises ProblemError, naming the file, where one can't be run or lacks a function."""
+    reference_file, cases_file, mistakes_file = (_run(problem, name) for name in AUTHORED)
+    reference = _function(problem, reference_file, "reference")
+    return Code(
+        reference=reference,
+        rounding=getattr(reference_file, "rounding", None) or measured_rounding(reference),
+        recipes=_function(problem, cases_file, "recipes"),
+        explanations=getattr(mistakes_file, "explanations", None) or _from_functions(problem, mistakes_file),
+    )
+
+
+def _run(problem: Problem, name: str) -> ModuleType:
+    path = problem.root / name
+    spec = importlib.util.spec_from_file_location(f"grader_problem_{problem.slug}_{path.stem}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ProblemError(f"{path}: can't be run: {type(error).__name__}: {error}") from error
+    return module
+
+
+def _function(problem: Problem, module: ModuleType, name: str) -> Callable[..., Any]:
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise ProblemError(f"{module.__file__}: define a function `{name}` (docs/problem-format.md)")
+    return function  # type: ignore[no-any-return]
+
+
+def _from_functions(problem: Problem, module: ModuleType) -> Callable[..., Iterator[Explained]]:
+    functions = {mistake.id: _function(problem, module, mistake.id) for mistake in problem.mistakes}
+
+    def explanations(*args: Any, dtype: str, **kwargs: Any) -> Iterator[Explained]:
+        for name, function in functions.items():
+            try:
+                output = function(*args, **kwargs)
+                yield (name,), output, measured_rounding(function)(*args, dtype=dtype, **kwargs)
+            except (RuntimeError, IndexError, ValueError, TypeError):
+                yield (name,), None, None
+
+    return explanations
+
+
+def measured_rounding(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """A unit of rounding for a function without an analytic one.
+
+    The inputs are moved by one rounding at random, many times; the unit is the largest move of the answer, and one
+    rounding of the answer itself with the smallest number of the dtype.
+    """
+
+    def rounding(*args: Any, dtype: str, **kwargs: Any) -> torch.Tensor:
+        info = torch.finfo(getattr(torch, dtype))
+        eps = max(info.eps, WIDE)
+        exact, draw = function(*args, **kwargs), Draw(b"measured rounding")
+        spread = torch.zeros_like(exact)
+        for _ in range(TRIES):
+            moved = function(*_moved(args, eps, draw), **_moved(kwargs, eps, draw))
+            spread = torch.maximum(spread, torch.nan_to_num((moved - exact).abs(), nan=0.0))
+        return spread + eps * exact.abs() + info.smallest_normal * info.eps
+
+    return rounding
+
+
+def _moved(value: Any, eps: float, draw: Draw) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value * (1 + eps * torch.from_numpy(draw.signs(tuple(value.shape))))
+    if isinstance(value, dict):
+        return {key: _moved(inner, eps, draw) for key, inner in value.items()}
+    return tuple(_moved(inner, eps, draw) for inner in value) if isinstance(value, tuple) else value
+
+
+def sources(problem: Problem) -> dict[str, str]:
+    """sha256 of every file that decides about the cases, the package's and the generator's own."""
+    files = {name: problem.root / name for name in AUTHORED}
+    files |= {f"grader/{name}": Path(__file__).with_name(name) for name in MADE_BY}
+    try:
+        return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+    except OSError as error:
+        raise ProblemError(f"{error.filename}: {error.strerror}: every package has this file") from error

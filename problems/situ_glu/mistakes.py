@@ -1,0 +1,279 @@
+"""The named mistakes of SiTU-GLU as switches of one formula, so that two of them combine.
+
+`explanations` computes, for one call, every mistake in every disguise and every pair that makes sense, in float64, each
+with a unit of rounding like that of the reference: how far rounding may move what such code returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import combinations, product
+from typing import Any
+
+import torch
+from torch import Tensor
+
+WIDE = torch.finfo(torch.float32).eps
+FACTOR = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Formula:
+    """What to do at each step; the defaults are the right thing.
+
+    hardcoded: which caps are 4 and 25 whatever was asked ("both", "gate", "up"). arrangement: which cap goes where
+    ("own", "gate" for both, "up" for both, "swapped"). gate_bound, up_bound: "soft", "hard" (a clamp), "tanh" (the tanh
+    comes first, and the cap cancels), "tanh_over", "tanh_times" (it does not), "none". gate_scale, up_scale: whether
+    the cap is multiplied back. sigmoid: of "gate", "up", "both" or "none"; capped: it sees the bounded value. joint:
+    the branches are multiplied first: "all" (everything is applied to the product), or one bound by a cap ("gate",
+    "up", "product") with joint_sigmoid of the "gate", of the "product", or "inside" the bound.
+    """
+
+    transposed: bool = False
+    swapped: bool = False
+    hardcoded: str = ""
+    arrangement: str = "own"
+    gate_bound: str = "soft"
+    up_bound: str = "soft"
+    gate_scale: bool = True
+    up_scale: bool = True
+    sigmoid: str = "gate"
+    capped: bool = False
+    joint: str = ""
+    joint_sigmoid: str = ""
+    added: bool = False
+
+
+Change = dict[str, Any]
+
+
+def bounds(kind: str) -> tuple[Change, ...]:
+    """A kind of bound for both branches, or for one."""
+    return {"gate_bound": kind, "up_bound": kind}, {"gate_bound": kind}, {"up_bound": kind}
+
+
+JOINT = tuple(
+    {"joint": cap, "joint_sigmoid": of} for cap in ("gate", "up", "product") for of in ("gate", "product", "inside")
+)
+
+MISTAKES: dict[str, tuple[Change, ...]] = {
+    "sigmoid_on_up": ({"sigmoid": "up"}, {"sigmoid": "both"}),
+    "hard_clipping": bounds("hard"),
+    "shared_cap": ({"arrangement": "gate"}, {"arrangement": "up"}),
+    "tanh_before_divide": (*bounds("tanh"), *bounds("tanh_over"), *bounds("tanh_times")),
+    "multiply_before_nonlinearity": ({"joint": "all"}, *JOINT),
+    "swapped_caps": ({"arrangement": "swapped"},),
+    "hardcoded_caps": ({"hardcoded": "both"}, {"hardcoded": "gate"}, {"hardcoded": "up"}),
+    "missing_gate_cap": ({"gate_bound": "none"},),
+    "missing_up_cap": ({"up_bound": "none"},),
+    "missing_sigmoid": ({"sigmoid": "none"},),
+    "sigmoid_of_capped_gate": ({"capped": True},),
+    "missing_outer_scale": ({"gate_scale": False, "up_scale": False}, {"gate_scale": False}, {"up_scale": False}),
+    "swapped_projections": ({"swapped": True},),
+    "transposed_projection": ({"transposed": True},),
+    "sum_instead_of_product": ({"added": True},),
+}
+"""Each mistake's plain form first, then its disguises. The order of the mistakes decides between equals."""
+
+BOUNDS = ("soft", "hard", "tanh", "tanh_over", "tanh_times", "none")
+
+
+@cache
+def formulas() -> tuple[tuple[tuple[str, ...], Formula], ...]:
+    """Every formula with the mistakes in it, those to prefer first: singles, pairs of plain forms, pairs with
+    disguises.
+
+    A formula that an earlier one equals is left out.
+    """
+    found: dict[Formula, tuple[str, ...]] = {Formula(): ()}
+    ranked = sorted(pairs(), key=lambda pair: pair[0])
+    for names, formula in [*singles(), *(pair for _, pair in ranked)]:
+        found.setdefault(formula, names)
+    return tuple((names, formula) for formula, names in found.items() if names)
+
+
+def singles() -> Iterator[tuple[tuple[str, ...], Formula]]:
+    """Plain forms in the list's order, then the disguises."""
+    yield from (((name,), replace(Formula(), **changes[0])) for name, changes in MISTAKES.items())
+    for name, changes in MISTAKES.items():
+        yield from (((name,), replace(Formula(), **change)) for change in changes[1:])
+
+
+def pairs() -> Iterator[tuple[tuple[int, ...], tuple[tuple[str, ...], Formula]]]:
+    """Two mistakes at once, each with its place in the order of preference: plain forms come before disguises.
+
+    Two disguises are combined only where one is for the gate and the other for the up branch.
+    """
+    for (i, (first, ours)), (j, (second, theirs)) in combinations(enumerate(MISTAKES.items()), 2):
+        for (k, a), (m, b) in product(enumerate(ours), enumerate(theirs)):
+            both = merged(a, b)
+            if both is not None and (k == 0 or m == 0 or one_branch_each(a, b)) and "joint_sigmoid" not in both:
+                yield (min(k + m, 1), i, j, k + m), ((first, second), simplified(replace(Formula(), **both)))
+
+
+def one_branch_each(a: Change, b: Change) -> bool:
+    return {key.partition("_")[0] for key in (*a, *b)} == {"gate", "up"} and len(a) == len(b) == 1
+
+
+def merged(a: Change, b: Change) -> Change | None:
+    """Both changes. Of two bounds for one branch the one further from the truth stays; None if they can't combine."""
+    clashes = {key for key in a.keys() & b.keys() if a[key] != b[key]}
+    if clashes & {"arrangement", "sigmoid"}:
+        return None
+    return {**a, **b, **{key: max(a[key], b[key], key=BOUNDS.index) for key in clashes}}
+
+
+def simplified(formula: Formula) -> Formula:
+    """Without a missing scale where there is none to miss: tanh(x) without its cap is tanh(x) / cap."""
+    changes: Change = {}
+    for branch in ("gate", "up"):
+        if not getattr(formula, f"{branch}_scale") and (instead := UNSCALED.get(getattr(formula, f"{branch}_bound"))):
+            changes |= {f"{branch}_bound": instead, f"{branch}_scale": True}
+    return replace(formula, **changes)
+
+
+UNSCALED = {"tanh": "tanh_over", "tanh_over": "tanh_over", "tanh_times": "tanh", "none": "none"}
+
+
+def explanations(
+    input_tensor: Tensor,
+    gate_projection: Tensor,
+    up_projection: Tensor,
+    gate_cap: float = 4.0,
+    up_cap: float = 25.0,
+    *,
+    dtype: str,
+) -> Iterator[tuple[tuple[str, ...], Tensor | None, Tensor | None]]:
+    """For each formula the mistakes in it, its output and one unit of rounding, float64 [..., d_ff].
+
+    Both are None where such code raises. The unit is infinite where such code overflows the dtype.
+    """
+    x, caps = input_tensor, (gate_cap, up_cap)
+    straight = projected(x, gate_projection, up_projection)
+    square = gate_projection.shape[0] == gate_projection.shape[1]
+    turned = projected(x, gate_projection.T, up_projection.T) if square else None
+    for names, formula in formulas():
+        projections = turned if formula.transposed else straight
+        yield names, *(Pass(formula, projections, caps, dtype).run() if projections else (None, None))
+
+
+def projected(x: Tensor, gate_projection: Tensor, up_projection: Tensor) -> tuple[tuple[Tensor, Tensor], ...]:
+    """(x W^T, |x| |W|^T) of both projections."""
+    return tuple((x @ w.T, x.abs() @ w.abs().T) for w in (gate_projection, up_projection))
+
+
+class Pass:
+    """One evaluation of a formula. Remembers where a rounding error enters, to ask autograd how far it carries."""
+
+    def __init__(self, formula: Formula, projections: Any, caps: tuple[float, float], dtype: str) -> None:
+        info = torch.finfo(getattr(torch, dtype))
+        (gate, gate_size), (up, up_size) = reversed(projections) if formula.swapped else projections
+        self.formula, self.info, self.eps = formula, info, max(info.eps, WIDE)
+        self.caps = arranged(formula, caps)
+        self.gate, self.up = gate.clone().requires_grad_(), up.clone().requires_grad_()
+        self.errors: list[tuple[Tensor, Tensor | float]] = [
+            (self.gate, self.eps * gate_size),
+            (self.up, self.eps * up_size),
+        ]
+        self.gate_size, self.up_size = gate_size, up_size
+
+    def run(self) -> tuple[Tensor, Tensor]:
+        """The output and one unit of rounding."""
+        output, size = self.joint() if self.formula.joint_sigmoid else self.branches()
+        inputs = [leaf for leaf, _ in self.errors]
+        slopes = torch.autograd.grad(output.sum(), inputs, allow_unused=True)
+        unit = (
+            self.eps * size.detach()
+            + 2 * max(1.0, self.caps[0] * self.caps[1]) * self.info.smallest_normal * self.info.eps
+        )
+        for slope, (_, error) in zip(slopes, self.errors, strict=True):
+            if slope is not None:
+                unit = unit + torch.nan_to_num(slope.abs() * error, nan=0.0)
+        return output.detach(), torch.where(self.overflows(output.detach()), torch.inf, unit)
+
+    def overflows(self, output: Tensor) -> Tensor:
+        """Where such code leaves the dtype's range, and may return an infinity or NaN."""
+        largest = torch.stack([self.gate.abs(), self.up.abs(), output.abs()]).amax(0).detach()
+        if self.formula.joint:
+            largest = torch.maximum(largest, (self.gate * self.up).detach().abs())
+        return largest > self.info.max
+
+    def branches(self) -> tuple[Tensor, Tensor]:
+        """Both branches and what they make together, with the size of what was rounded last."""
+        formula, (gate_cap, up_cap) = self.formula, self.caps
+        gate, up, gate_size, up_size = self.gate, self.up, self.gate_size, self.up_size
+        if formula.joint:
+            gate = up = self.gate * self.up
+            gate_size = up_size = gate_size * self.up.abs() + up_size * self.gate.abs()
+        left = self.bound(gate, gate_cap, formula.gate_bound, gate_size)
+        right = self.bound(up, up_cap, formula.up_bound, up_size)
+        weights = self.weights(left if formula.capped else gate, right if formula.capped else up)
+        left = left * weights if formula.gate_scale else left * weights / gate_cap
+        right = right if formula.up_scale else right / up_cap
+        return (left + right, left.abs() + right.abs()) if formula.added else (left * right, (left * right).abs())
+
+    def weights(self, gate: Tensor, up: Tensor) -> Tensor | float:
+        """The sigmoid's factor, of whatever the formula gives it to see."""
+        match self.formula.sigmoid:
+            case "gate":
+                return self.sigmoid(gate)
+            case "up":
+                return self.sigmoid(up)
+            case "both":
+                return self.sigmoid(gate) * self.sigmoid(up)
+            case _:
+                return 1.0
+
+    def joint(self) -> tuple[Tensor, Tensor]:
+        """The product of the branches, bound once."""
+        gate_cap, up_cap = self.caps
+        cap = {"gate": gate_cap, "up": up_cap, "product": gate_cap * up_cap}[self.formula.joint]
+        both = self.gate * self.up
+        match self.formula.joint_sigmoid:
+            case "inside":
+                output = cap * self.tanh(both * self.sigmoid(self.gate) / cap)
+            case "product":
+                output = cap * self.tanh(both / cap) * self.sigmoid(both)
+            case _:
+                output = cap * self.tanh(both / cap) * self.sigmoid(self.gate)
+        return output, output.abs()
+
+    def bound(self, value: Tensor, cap: float, kind: str, size: Tensor) -> Tensor:
+        """One branch, bound in the way named."""
+        match kind:
+            case "soft":
+                return cap * self.tanh(value / cap)
+            case "hard":
+                return clamp(value, cap, FACTOR * self.eps * size)
+            case "none":
+                return value
+            case _:
+                return {"tanh": 1.0, "tanh_over": 1 / cap, "tanh_times": cap}[kind] * self.tanh(value)
+
+    def tanh(self, value: Tensor) -> Tensor:
+        """tanh with room for an absolute error."""
+        return torch.tanh(value) + self.room(value, WIDE)
+
+    def sigmoid(self, value: Tensor) -> Tensor:
+        """sigmoid with room for an absolute error."""
+        return torch.sigmoid(value) + self.room(value, WIDE + 1 / self.info.max)
+
+    def room(self, value: Tensor, error: float) -> Tensor:
+        leaf = torch.zeros_like(value, requires_grad=True)
+        self.errors.append((leaf, error))
+        return leaf
+
+
+def clamp(value: Tensor, cap: float, margin: Tensor) -> Tensor:
+    """A hard clip whose slope is 1 as far beyond the cap as rounding may reach."""
+    inside = (value.abs() < cap + margin).detach()
+    return torch.where(inside, value - value.detach(), 0.0) + value.detach().clamp(-cap, cap)
+
+
+def arranged(formula: Formula, caps: tuple[float, float]) -> tuple[float, float]:
+    """The two caps that such code uses."""
+    gate = 4.0 if formula.hardcoded in ("both", "gate") else caps[0]
+    up = 25.0 if formula.hardcoded in ("both", "up") else caps[1]
+    return {"own": (gate, up), "gate": (gate, gate), "up": (up, up), "swapped": (up, gate)}[formula.arrangement]
