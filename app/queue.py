@@ -34,6 +34,10 @@ class TryAgain(Exception):
         self.delay_s = delay_s
 
 
+class Abandoned(Exception):
+    """Nobody wants this attempt's verdict any more: cancelled, handed back, or lost to another worker."""
+
+
 class _Retry(procrastinate.BaseRetryStrategy):
     def get_retry_decision(self, *, exception: BaseException, job: jobs.Job) -> procrastinate.RetryDecision | None:
         if isinstance(exception, TryAgain):
@@ -76,6 +80,17 @@ def grading(submission_id: UUID, device: str, mode: str) -> jobs.Job:
     return job(GRADE, device, mode, {"submission_id": str(submission_id)})
 
 
+def callback(submission_id: UUID) -> jobs.Job:
+    """The job that delivers a finished record."""
+    return job(CALLBACK, CALLBACKS, "submit", {"submission_id": str(submission_id)})
+
+
+def rejudging(rejudging_id: UUID, submission_id: UUID, device: str) -> jobs.Job:
+    """The job that grades a finished submission again."""
+    ids = {"rejudging_id": str(rejudging_id), "submission_id": str(submission_id)}
+    return job(REJUDGE, device, "rejudge", ids)
+
+
 async def stop_job(connection: AsyncConnection[Any], job_id: int) -> None:
     """Removes a waiting job, asks a running one to stop; in the connection's transaction."""
     await connection.execute("SELECT procrastinate_cancel_job_v1(%s, true, true)", [job_id])
@@ -96,6 +111,25 @@ async def sweep(app: procrastinate.App, pool: Pool, timeout_s: float) -> int:
             await connection.execute("DELETE FROM procrastinate_jobs WHERE status NOT IN ('todo', 'doing')")
         await app.job_manager.prune_stalled_workers(timeout_s * 3)
     return len(stalled)
+
+
+async def find_lost(app: procrastinate.App, pool: Pool) -> int:
+    """Gives a new job to each open submission that has none, whatever became of it; says how many."""
+    async with pool.connection() as connection, connection.transaction():
+        cursor = await connection.execute("SELECT pg_try_advisory_xact_lock(%s)", [SWEEP_LOCK])
+        if await cursor.fetchone() != (True,):
+            return 0
+        cursor = await connection.execute(
+            "SELECT id, device, mode FROM submissions WHERE status IN ('queued', 'running')"
+            " AND created_at < now() - interval '30 seconds'"
+            " AND NOT EXISTS (SELECT FROM procrastinate_jobs WHERE procrastinate_jobs.id = job_id) LIMIT 1000"
+        )
+        lost = await cursor.fetchall()
+        for submission_id, device, mode in lost:
+            job_id = await defer(app, connection, grading(submission_id, device, mode))
+            await connection.execute("UPDATE submissions SET job_id = %s WHERE id = %s", [job_id, submission_id])
+            log.error("a submission had no job, and got a new one", extra={"submission": str(submission_id)})
+    return len(lost)
 
 
 async def every(seconds: float, work: Any) -> None:

@@ -95,6 +95,7 @@ class Claim:
     source: bytes = field(repr=False)
     inputs: str | None = field(repr=False)
     active_cases: str | None
+    waited_s: float = 0.0
 
     @property
     def text(self) -> str:
@@ -256,7 +257,8 @@ class Store:
             "UPDATE submissions SET attempt = attempt + 1, failures = failures + (status = 'running')::int,"
             " status = 'running', started_at = now() WHERE id = %s AND status IN ('queued', 'running')"
             " RETURNING id, attempt, failures, problem, mode, device, source, inputs, (SELECT version FROM case_versions"
-            " WHERE active AND case_versions.problem = submissions.problem) AS active_cases"
+            " WHERE active AND case_versions.problem = submissions.problem) AS active_cases,"
+            " extract(epoch FROM now() - created_at)::float AS waited_s"
         )
         async with self.pool.connection() as connection, connection.cursor(row_factory=class_row(Claim)) as cursor:
             await cursor.execute(query, [submission_id])
@@ -337,6 +339,26 @@ class Store:
         )
         return row is not None
 
+    async def seen(self, worker: UUID, host: str, devices: tuple[str, ...], slots: int) -> None:
+        """A worker's sign of life."""
+        await self._run(
+            "INSERT INTO workers (id, host, devices, slots) VALUES (%s, %s, %s, %s)"
+            " ON CONFLICT (id) DO UPDATE SET seen_at = now()",
+            [worker, host, list(devices), slots],
+        )
+
+    async def canary_sang(self, worker: UUID) -> None:
+        """A worker graded its canaries rightly."""
+        await self._run("UPDATE workers SET canary_at = now() WHERE id = %s", [worker])
+
+    async def gone(self, worker: UUID) -> None:
+        """A worker left."""
+        await self._run("DELETE FROM workers WHERE id = %s", [worker])
+
+    async def forget_workers(self, after_s: float) -> None:
+        """Removes workers that were not seen for long."""
+        await self._run("DELETE FROM workers WHERE seen_at < now() - make_interval(secs => %s)", [after_s])
+
     async def live_workers(self, within_s: float) -> int:
         """How many workers were seen lately."""
         row = await self._row(
@@ -357,18 +379,20 @@ class Store:
 
     async def record_callback(self, submission_id: UUID, attempt: int, status: int | None, error: str | None) -> None:
         """Keeps one attempt to deliver a callback."""
-        async with self.pool.connection() as connection:
-            await connection.execute(
-                "INSERT INTO callbacks (submission_id, attempt, status, error) VALUES (%s, %s, %s, %s)"
-                " ON CONFLICT DO NOTHING",
-                [submission_id, attempt, status, error],
-            )
+        await self._run(
+            "INSERT INTO callbacks (submission_id, attempt, status, error) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
+            [submission_id, attempt, status, error],
+        )
 
     async def secret(self, name: str) -> str:
         """A secret that all API processes of this database share."""
         row = await self._row("SELECT value FROM secrets WHERE name = %s", [name])
         assert row is not None
         return str(row[0])
+
+    async def _run(self, query: str, values: Any) -> None:
+        async with self.pool.connection() as connection:
+            await connection.execute(query.encode(), values)
 
     async def _row(self, query: str, values: Any) -> tuple[Any, ...] | None:
         async with self.pool.connection() as connection:
