@@ -164,8 +164,8 @@ def test_right_answer_has_no_notes(grade: Grading) -> None:
 def test_record(grade: Grading) -> None:
     """The record has every key of the contract, whatever the verdict."""
     keys = (
-        "id problem mode device subject metadata status queue events_url verdict summary passed total cases_version cases "
-        "diagnosis notes error stdout stderr resources created_at finished_at"
+        "id problem mode device subject metadata status queue events_url verdict summary passed total cases_version "
+        "cases diagnosis notes error stdout stderr resources created_at finished_at"
     )
     for source in (RIGHT, "1 +"):
         record = submission_record(grade(source), id="1", problem="situ_glu")
