@@ -6,6 +6,7 @@ service's) come in through the entry point group `grader.commands`, loaded when 
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from importlib.metadata import EntryPoint, entry_points
@@ -92,6 +93,7 @@ def run(arguments: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    logging.basicConfig(level=logging.WARNING if os.environ.get("GRADER_TRACEBACK") else logging.CRITICAL)
     try:
         result = app(arguments, prog_name="grader", standalone_mode=False)
         sys.stdout.flush()

@@ -59,7 +59,8 @@ def _first_that_holds(known: Explanations, results: Mapping[str, Numbers], told:
         candidates = candidates[fits & defined if position < told else fits | ~defined]
         if not candidates.size:
             return None
-    shown = known.differs[:, [known.places[name][0] for name in list(results)[:told]]].any(axis=1)
+    numbers = [known.places[name][0] for name in list(results)[:told]]
+    shown = np.any(known.differs[:, numbers], axis=1)
     return next((int(one) for one in candidates if shown[one]), None)
 
 
@@ -69,7 +70,7 @@ def _fits(known: Explanations, candidates: npt.NDArray[np.int64], result: Number
     with np.errstate(invalid="ignore", over="ignore"):
         close = np.abs(result - output) <= allowance
     same = close | (result == output) | np.isposinf(allowance)
-    return np.asarray(same.all(axis=1))
+    return np.asarray(np.all(same, axis=1))
 
 
 def _describe(

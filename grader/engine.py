@@ -97,8 +97,8 @@ def grade(
     for number in range(1, TRIES + 1):
         try:
             return attempt(request, sandbox)
-        except SandboxFailed:
-            log.warning("the sandbox failed: try %d of %d", number, TRIES, exc_info=True)
+        except SandboxFailed as error:
+            log.warning("try %d of %d: the sandbox failed: %s", number, TRIES, error)
     return assembled(request, Verdict.INTERNAL_ERROR)
 
 

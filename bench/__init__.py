@@ -1,0 +1,1 @@
+"""Benches: `make bench` prints all figures in one run."""

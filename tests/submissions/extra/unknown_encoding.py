@@ -1,0 +1,2 @@
+# coding: no-such-thing
+x = 1
