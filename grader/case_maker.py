@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from grader.case import DEVICE, PUBLIC, VALUES, Case
+from grader.case import DEVICE, HIDDEN, PUBLIC, VALUES, Case
 from grader.draw import Arguments, Draw, Recipe, tensor_value, to_double, to_value
 from grader.errors import ProblemError
 from grader.package import Code
@@ -34,7 +34,7 @@ def make_cases(problem: Problem, code: Code, seed: bytes) -> tuple[Case, ...]:
     """All cases: public ones from the package's own seed, hidden ones from the secret one. Raises ProblemError."""
     starter = load_starter(problem)
     cases = tuple(_make_one(problem, code, recipe, (seed, starter)) for recipe in code.recipes())
-    check_set(problem, cases)
+    check_set(problem, code, cases)
     return cases
 
 
@@ -148,11 +148,20 @@ def _junk(case: Case, starter: Starter) -> Iterator[tuple[str, torch.Tensor]]:
         yield "what the untouched starter returns", answer
 
 
-def check_set(problem: Problem, cases: Sequence[Case]) -> None:
+def check_set(problem: Problem, code: Code, cases: Sequence[Case]) -> None:
     """What must hold for all cases together. Raises ProblemError."""
-    fault = _fault_of_set(cases)
+    fault = _fault_of_set(cases) or next(missing_ingredients(code, cases), "")
     if fault:
         raise ProblemError(f"{problem.root / 'cases.py'}: {fault}")
+
+
+def missing_ingredients(code: Code, cases: Sequence[Case]) -> Iterator[str]:
+    """A sentence for each ingredient and dtype that no hidden case carries."""
+    carried = {(tag, case.dtype) for case in cases if case.visibility == HIDDEN for tag in case.tags}
+    for tag, dtypes in code.ingredients.items():
+        for dtype in dtypes:
+            if (tag, dtype) not in carried:
+                yield f"no hidden {dtype} case carries the ingredient {tag!r}: add one"
 
 
 def _fault_of_set(cases: Sequence[Case]) -> str:

@@ -14,7 +14,6 @@ activation counts there first.
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import shutil
@@ -43,8 +42,9 @@ from grader.case_files import (
     version_of,
 )
 from grader.case_maker import make_cases
+from grader.durable import altered, read, read_json, sync, write
 from grader.errors import CasesError, UsageError
-from grader.explain import Explanations, explain, from_bytes, to_bytes
+from grader.explain import explain, from_bytes, to_bytes
 from grader.package import load_code, sources
 from grader.shelf import shared
 
@@ -64,9 +64,12 @@ def data_root() -> Path:
 def folder_of(problem: Problem) -> Path:
     """The folder of the problem's versions, made if need be."""
     folder = data_root() / "cases" / problem.slug
-    folder.parent.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    for path in (folder.parent, folder):
-        path.mkdir(exist_ok=True, mode=0o700)
+    try:
+        folder.parent.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for path in (folder.parent, folder):
+            path.mkdir(exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise CasesError(f"{folder}: {error.strerror}: let GRADER_DATA_DIR name a folder to write to") from error
     return folder
 
 
@@ -174,13 +177,12 @@ def _make(problem: Problem, folder: Path, seed: bytes, check: Check | None, acti
     cases = make_cases(problem, code, seed)
     files = pack(problem.slug, cases, made_by)
     derived = {EXPECTED: pack_answers(cases), MISTAKES: to_bytes(explain(code, cases))}
-    files[DERIVED] = to_json(
-        {
-            "created_at": datetime.now(UTC).isoformat(timespec="microseconds"),
-            "seed": seed.hex(),
-            "files": {name: sha256(data) for name, data in derived.items()},
-        }
-    )
+    told = {
+        "created_at": datetime.now(UTC).isoformat(timespec="microseconds"),
+        "seed": seed.hex(),
+        "files": {name: sha256(data) for name, data in derived.items()},
+    }
+    files[DERIVED] = to_json(told | {"sha256": sha256(to_json(told))})
     return _store(problem, folder, files | derived, check, activate)
 
 
@@ -207,24 +209,8 @@ def _store(problem: Problem, folder: Path, files: Mapping[str, bytes], check: Ch
 def _write_version(folder: Path, files: Mapping[str, bytes]) -> None:
     folder.mkdir(mode=0o700)
     for name, data in files.items():
-        _write(folder / name, data)
-    _sync(folder)
-
-
-def _write(path: Path, data: bytes) -> None:
-    """A new file that only its owner may read, on the disk when this returns."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        write(folder / name, data)
+    sync(folder)
 
 
 def _replace(fresh: Path, place: Path) -> None:
@@ -235,7 +221,7 @@ def _replace(fresh: Path, place: Path) -> None:
         if place.exists():
             place.rename(place.with_name(f".broken.{secrets.token_hex(4)}"))
         fresh.rename(place)
-        _sync(place.parent)
+        sync(place.parent)
 
 
 def _sweep(folder: Path) -> None:
@@ -252,9 +238,9 @@ def _set_active(problem: Problem, folder: Path, version: str) -> None:
 
 def _point_to(problem: Problem, folder: Path, version: str) -> None:
     fresh = folder / f".active.{secrets.token_hex(4)}"
-    _write(fresh, to_json({"version": version, "sources": sources(problem)}))
+    write(fresh, to_json({"version": version, "sources": sources(problem)}))
     fresh.replace(folder / "active")
-    _sync(folder)
+    sync(folder)
 
 
 # ---------------------------------------------------------------- reading
@@ -262,7 +248,18 @@ def _point_to(problem: Problem, folder: Path, version: str) -> None:
 
 def read_active(folder: Path) -> dict[str, Any]:
     """{version, sources}. Raises CasesError where it can't be read."""
-    return _read_json(folder / "active")
+    active = read_json(folder / "active")
+    if active.keys() != {"version", "sources"}:
+        raise altered(folder / "active")
+    return active
+
+
+def _read_derived(folder: Path) -> dict[str, Any]:
+    """derived.json without its own sum, which was checked."""
+    derived = read_json(folder / DERIVED)
+    if derived.pop("sha256", None) != sha256(to_json(derived)):
+        raise altered(folder / DERIVED)
+    return derived
 
 
 def _is_current(problem: Problem, folder: Path) -> bool:
@@ -272,7 +269,7 @@ def _is_current(problem: Problem, folder: Path) -> bool:
 def _active_seed(folder: Path) -> bytes | None:
     if not (folder / "active").exists():
         return None
-    return bytes.fromhex(_read_json(folder / read_active(folder)["version"] / DERIVED)["seed"])
+    return bytes.fromhex(_read_derived(folder / read_active(folder)["version"])["seed"])
 
 
 def _stored(folder: Path) -> list[str]:
@@ -280,59 +277,31 @@ def _stored(folder: Path) -> list[str]:
 
 
 def _describe(folder: Path, active: bool) -> Version:
-    derived, manifest = _read_json(folder / DERIVED), _read_json(folder / MANIFEST)
+    derived, manifest = _read_derived(folder), read_json(folder / MANIFEST)
     return Version(
         version=folder.name,
         active=active,
         created_at=derived["created_at"],
         count=sum(case["visibility"] == HIDDEN for case in manifest["cases"]),
-        digest=sha256(_read(folder / MANIFEST)),
+        digest=sha256(read(folder / MANIFEST)),
     )
 
 
 def load_version(folder: Path, version: str | None = None) -> CaseSet:
     """Reads a version, all sums checked. Raises CasesError, naming the file that is missing, cut short or altered."""
-    files = {name: _read(folder / name) for name in (MANIFEST, DERIVED, INPUTS, EXPECTED)}
+    files = {name: read(folder / name) for name in (MANIFEST, INPUTS, EXPECTED, MISTAKES)}
     version = version or folder.name
     if version_of(files[MANIFEST]) != version:
-        raise _altered(folder / MANIFEST)
-    manifest, derived = _read_json(folder / MANIFEST), _read_json(folder / DERIVED)
-    for name, said in ((INPUTS, manifest), (EXPECTED, derived)):
-        if sha256(files[name]) != said["files"][name]:
-            raise _altered(folder / name)
+        raise altered(folder / MANIFEST)
+    manifest, derived = read_json(folder / MANIFEST), _read_derived(folder)
+    for name, digest in (manifest["files"] | derived["files"]).items():
+        if sha256(files[name]) != digest:
+            raise altered(folder / name)
     seed = bytes.fromhex(derived["seed"])
     return CaseSet(
         problem=manifest["problem"],
         version=version,
         cases=unpack(files, str(folder / MANIFEST)),
         order_key=bytes.fromhex(sha256(b"order of the hidden cases " + seed)),
-        load_explanations=cache(partial(_load_explanations, folder / MISTAKES, derived["files"][MISTAKES])),
+        load_explanations=cache(partial(from_bytes, files[MISTAKES])),
     )
-
-
-def _load_explanations(path: Path, digest: str) -> Explanations:
-    data = _read(path)
-    if sha256(data) != digest:
-        raise _altered(path)
-    return from_bytes(data)
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise CasesError(f"{path}: {error.strerror}: run `grader cases regenerate`, or roll back") from error
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(_read(path))
-    except ValueError as error:
-        raise _altered(path) from error
-    if not isinstance(value, dict):
-        raise _altered(path)
-    return value
-
-
-def _altered(path: Path) -> CasesError:
-    return CasesError(f"{path}: was cut short or altered: run `grader cases regenerate`, or roll back")

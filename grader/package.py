@@ -3,7 +3,8 @@
 reference.py    reference(*args, **kwargs) -> the exact answer, float64, of float64 tensors; for modules also with the
                 keywords `init` and `state`. Optionally rounding(..., dtype=name) -> one unit of rounding for each
                 element; without it the unit is measured, see `measured_rounding`.
-cases.py        recipes() -> an iterable of `draw.Recipe`.
+cases.py        recipes() -> an iterable of `draw.Recipe`. Optionally INGREDIENTS: tag -> the dtypes in which a hidden
+                case has to carry it.
 mistakes.py     either explanations(..., dtype=name), which yields (mistakes' ids, output, unit of rounding) for every
 mistake
                 and every pair of them, those to prefer first, the same ids for every call, with None for output and
@@ -16,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -48,6 +49,7 @@ class Code:
     rounding: Callable[..., torch.Tensor]
     recipes: Callable[[], Iterable[Recipe]]
     explanations: Callable[..., Iterator[Explained]]
+    ingredients: Mapping[str, Sequence[str]]
 
 
 def load_code(problem: Problem) -> Code:
@@ -58,6 +60,7 @@ def load_code(problem: Problem) -> Code:
         reference=reference,
         rounding=getattr(reference_file, "rounding", None) or measured_rounding(reference),
         recipes=_function(problem, cases_file, "recipes"),
+        ingredients=getattr(cases_file, "INGREDIENTS", {}),
         explanations=getattr(mistakes_file, "explanations", None) or _from_functions(problem, mistakes_file),
     )
 

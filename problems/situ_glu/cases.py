@@ -131,6 +131,44 @@ HUGE = Plan(lead=(3, 2), d_in=3, d_ff=4, gates=3.0, ups=30.0, caps=(1000.0, 1000
 REALISTIC = Plan(lead=(2, 64), d_in=144, d_ff=96, gates=5.0, ups=25.0, named=by_keyword(5.0, 30.0))
 
 
+INGREDIENTS = {
+    "beyond_caps": DTYPES,  # mistakes in the caps; small inputs hide them all
+    "ordinary_gates": DTYPES,  # the sigmoid of the capped gate, other gates
+    "extreme": DTYPES,  # naive exp, inf * 0, inf / inf
+    "exact_zeros": DTYPES,  # tanh(z) / z
+    "caps_default": DTYPES,  # other defaults
+    "caps_positional": DTYPES,
+    "caps_keyword": DTYPES,  # other names
+    "caps_int": DTYPES,
+    "caps_fractional": DTYPES,  # caps made whole
+    "caps_equal": DTYPES,
+    "caps_swapped_size": DTYPES,  # the larger cap taken for the up branch's
+    "caps_below_one": DTYPES,
+    "caps_huge": ("float32", "float64"),  # results above 100; in half types the allowance swallows zeros
+    "square": DTYPES,  # turned matrices that raise nowhere
+    "non_square": DTYPES,
+    "input_1d": DTYPES,  # mm, bmm, unpacked shapes
+    "input_2d": DTYPES,
+    "input_3d": DTYPES,
+    "input_4d": DTYPES,
+    "zero_tokens": DTYPES,  # stacks and reductions of nothing
+    "one_token": DTYPES,  # squeeze
+    "d_ff_one": DTYPES,
+    "d_in_one": ("float64",),
+    "transposed_input": DTYPES,  # view
+    "strided_input": DTYPES,
+    "expanded_input": DTYPES,
+    "transposed_projections": DTYPES,
+    "strided_projections": DTYPES,
+    "requires_grad": DTYPES,  # numpy
+    "large": ("float32",),  # code that is right only for small inputs, time limits
+    "same_memory": ("bfloat16",),  # results kept by address; a public one is float32
+    "device_fake": ("bfloat16",),
+    "device_meta": ("float32",),
+}
+"""What the hidden cases have to carry, in which dtypes, and what only it catches."""
+
+
 def recipes() -> Iterator[Recipe]:
     """Public cases first, device cases last."""
     yield from public()
