@@ -1,7 +1,7 @@
 """Who calls, and what they may do: API keys, tokens signed with them, events addresses, rate limits.
 
-A key is `grader_<id>_<secret>`; only its SHA-256 is stored. A site mints short-lived tokens (JWT, HS256, header `kid` = the
-key's id, signed with the hex SHA-256 of its key) for its learners: claims `exp` (at most an hour away), and `sub`,
+A key is `grader_<id>_<secret>`; only its SHA-256 is stored. A site mints short-lived tokens for its learners: JWT, HS256,
+header `kid` = the key's id, signed with the hex SHA-256 of its key; claims `exp` (at most an hour away), and `sub`,
 `problem`, `origin` as it likes. What a token makes belongs to its key and its subject.
 Where no key is needed (loopback by default) only programs of this machine, and pages of known origins, may call.
 """
@@ -32,6 +32,7 @@ TOKEN_LIFE_S = 3600
 EVENTS_LIFE_S = 3600
 CLIENT, PUBLIC, ADMIN = "client", "public", "admin"
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+KEY_COLUMNS = "id, name, role, key_hash, created_at, revoked_at"
 UNAUTHORIZED = {"WWW-Authenticate": "Bearer"}
 
 
@@ -97,9 +98,7 @@ async def create_key(connection: AsyncConnection[Any], name: str, role: str) -> 
 async def list_keys(connection: AsyncConnection[Any]) -> list[Key]:
     """All keys, the oldest first."""
     async with connection.cursor(row_factory=class_row(Key)) as cursor:
-        await cursor.execute(
-            "SELECT id, name, role, key_hash, created_at, revoked_at FROM api_keys ORDER BY created_at"
-        )
+        await cursor.execute(f"SELECT {KEY_COLUMNS} FROM api_keys ORDER BY created_at")
         return await cursor.fetchall()
 
 
@@ -218,7 +217,7 @@ class Access:
     async def _key(self, key_id: str) -> Key | None:
         async with self._pool.connection() as connection, connection.cursor(row_factory=class_row(Key)) as cursor:
             await cursor.execute(
-                "SELECT id, name, role, key_hash, created_at, revoked_at FROM api_keys WHERE id = %s AND revoked_at IS NULL",
+                f"SELECT {KEY_COLUMNS} FROM api_keys WHERE id = %s AND revoked_at IS NULL",
                 [key_id.replace("\0", "")],
             )
             return await cursor.fetchone()

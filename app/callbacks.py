@@ -1,8 +1,8 @@
 """Callbacks: the finished record, POSTed to a host that the operator allows.
 
-Guards: the host is on GRADER_CALLBACK_HOSTS; HTTPS (plain HTTP to loopback only with GRADER_CALLBACK_LOOPBACK); the name
-is resolved once, every address must be a public one, and the connection goes to that very address; redirects are not
-followed and the answer's body is not read. Signed: `X-Grader-Signature: t=<unix seconds>,v1=<hex HMAC-SHA256 of
+Guards: the host is on GRADER_CALLBACK_HOSTS; HTTPS (plain HTTP to loopback only, with GRADER_CALLBACK_LOOPBACK); the
+name is resolved once, every address must be a public one, and the connection goes to that very address; redirects are
+not followed and the answer's body is not read. Signed: `X-Grader-Signature: t=<unix seconds>,v1=<hex HMAC-SHA256 of
 "<t>.<body>">` with GRADER_CALLBACK_SECRET. Five attempts with growing pauses, each kept in the table `callbacks`.
 """
 

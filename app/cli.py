@@ -32,7 +32,7 @@ NEWER_DUMP_OPTIONS = ["--format=custom", "--no-owner", "--no-privileges"]
 def run_service() -> None:
     """API, worker and database, started, supervised and stopped together."""
     from app import logs  # noqa: PLC0415
-    from app import serve as service
+    from app import serve as service  # noqa: PLC0415
 
     logs.configure()
     service.serve(from_environment())

@@ -39,8 +39,9 @@ curl -s -H 'Prefer: wait=30' -H 'Content-Type: application/json' {base}/api/v1/s
 END
 ```
 
-With `Prefer: wait=SECONDS` the answer is the finished record (200) or, when time ran out, the record as it stands (202);
-`events_url` streams its progress as server-sent events. Errors are RFC 9457 problem details whose `detail` says what to mend.
+With `Prefer: wait=SECONDS` the answer is the finished record (200) or, when time ran out, the record as it stands
+(202); `events_url` streams its progress as server-sent events. Errors are RFC 9457 problem details whose `detail` says
+what to mend.
 """
 HOME = """<!doctype html><meta charset="utf-8"><title>grader</title><h1>grader</h1>
 <p>Grades PyTorch coding challenges. <a href="docs">The API and a page to try it</a>,

@@ -1,7 +1,7 @@
 """Prometheus metrics of the whole service, from one scrape of any API process.
 
-Workers count in a registry of their own and add what is new to the table `metrics` with each sign of life; the API shows
-that table and what it can see of the queue.
+Workers count in a registry of their own and add what is new to the table `metrics` with each sign of life; the API
+shows that table and what it can see of the queue.
 """
 
 from __future__ import annotations

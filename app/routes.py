@@ -87,7 +87,7 @@ def show_problem(slug: str, svc: Svc) -> dict[str, Any]:
         }
     },
 )  # fmt: skip
-async def create_submission(
+async def create_submission(  # noqa: PLR0917  (FastAPI's way)
     request: Request,
     caller: Caller,
     svc: Svc,
@@ -145,7 +145,7 @@ def events_url(request: Request, svc: Service, stored: Submission) -> str:
 
 
 @router.get("/submissions", tags=["submissions"], response_model=Page, responses=refusals(422))
-async def list_submissions(
+async def list_submissions(  # noqa: PLR0917  (FastAPI's way)
     request: Request,
     caller: Caller,
     svc: Svc,

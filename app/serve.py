@@ -49,7 +49,10 @@ class Child:
         """Starts it."""
         self.started_at = time.monotonic()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", self.module], env=self.environ, start_new_session=True, preexec_fn=_die_with_parent
+            [sys.executable, "-m", self.module],
+            env=self.environ,
+            start_new_session=True,
+            preexec_fn=_die_with_parent,  # noqa: PLW1509  (there are no threads here)
         )
 
     def watch(self) -> None:

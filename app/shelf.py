@@ -1,7 +1,7 @@
 """Hidden cases in the database: content-addressed files, versions, and which one is active for every worker at once.
 
-This is the `grader.shelf.Shelf` that grader's own case store copies to and from (entry point group `grader.cases`), so that
-`grader cases` and `grader grade` follow the rule of where cases live.
+This is the `grader.shelf.Shelf` that grader's own case store copies to and from (entry point group `grader.cases`), so
+that `grader cases` and `grader grade` follow the rule of where cases live.
 """
 
 from __future__ import annotations

@@ -226,7 +226,8 @@ class Store:
     async def remember(self, connection: AsyncConnection[Any], key: Key, submission_id: UUID) -> bool:
         """Binds a key to a submission of this transaction; False when another was faster."""
         cursor = await connection.execute(
-            "INSERT INTO idempotency (scope, key, body_digest, submission_id) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
+            "INSERT INTO idempotency (scope, key, body_digest, submission_id) VALUES (%s, %s, %s, %s)"
+            " ON CONFLICT DO NOTHING",
             [key.scope, key.key, key.digest, submission_id],
         )
         return cursor.rowcount == 1
@@ -234,8 +235,8 @@ class Store:
     async def open_of(self, client: str, limit: int) -> int:
         """How many of a client's submissions have not ended, counted up to `limit`."""
         row = await self._row(
-            "SELECT count(*) FROM (SELECT 1 FROM submissions WHERE client = %s AND status IN ('queued', 'running') LIMIT %s)"
-            " AS some",
+            "SELECT count(*) FROM (SELECT 1 FROM submissions"
+            " WHERE client = %s AND status IN ('queued', 'running') LIMIT %s) AS some",
             [client, limit],
         )
         return int(row[0]) if row else 0
@@ -256,8 +257,8 @@ class Store:
         query = (
             "UPDATE submissions SET attempt = attempt + 1, failures = failures + (status = 'running')::int,"
             " status = 'running', started_at = now() WHERE id = %s AND status IN ('queued', 'running')"
-            " RETURNING id, attempt, failures, problem, mode, device, source, inputs, (SELECT version FROM case_versions"
-            " WHERE active AND case_versions.problem = submissions.problem) AS active_cases,"
+            " RETURNING id, attempt, failures, problem, mode, device, source, inputs, (SELECT version"
+            " FROM case_versions WHERE active AND case_versions.problem = submissions.problem) AS active_cases,"
             " extract(epoch FROM now() - created_at)::float AS waited_s"
         )
         async with self.pool.connection() as connection, connection.cursor(row_factory=class_row(Claim)) as cursor:
@@ -267,8 +268,8 @@ class Store:
     async def report(self, claim: Claim, first: int, cases: Iterable[str]) -> bool:
         """Stores cases from index `first` on and tells listeners, once for all; False when the claim was lost."""
         row = await self._row(
-            "WITH mine AS (SELECT id FROM submissions WHERE id = %(id)s AND attempt = %(attempt)s AND status = 'running'"
-            " FOR SHARE), new AS (INSERT INTO progress SELECT mine.id, %(first)s + case_.at - 1, case_.body FROM mine,"
+            "WITH mine AS (SELECT id FROM submissions WHERE id = %(id)s AND attempt = %(attempt)s"
+            " AND status = 'running' FOR SHARE), new AS (INSERT INTO progress SELECT mine.id, %(first)s + case_.at - 1, case_.body FROM mine,"
             " unnest(%(cases)s::text[]) WITH ORDINALITY AS case_ (body, at) ON CONFLICT DO NOTHING)"
             " SELECT pg_notify(%(channel)s, id || ' running') FROM mine",
             {"id": claim.id, "attempt": claim.attempt, "first": first, "cases": list(cases), "channel": CHANNEL},
@@ -380,7 +381,8 @@ class Store:
     async def record_callback(self, submission_id: UUID, attempt: int, status: int | None, error: str | None) -> None:
         """Keeps one attempt to deliver a callback."""
         await self._run(
-            "INSERT INTO callbacks (submission_id, attempt, status, error) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
+            "INSERT INTO callbacks (submission_id, attempt, status, error) VALUES (%s, %s, %s, %s)"
+            " ON CONFLICT DO NOTHING",
             [submission_id, attempt, status, error],
         )
 

@@ -1,8 +1,8 @@
 """A worker: takes jobs, has the engine grade them, writes what comes out. No verdict logic.
 
 One process with `slots` gradings at once, each in a thread. What it owes the service besides: a sign of life every few
-seconds, canaries (a right and a wrong answer graded now and then), and the sweep for jobs of dead workers. SIGTERM takes
-nothing new, finishes what is under way, and hands back what does not end in time.
+seconds, canaries (a right and a wrong answer graded now and then), and the sweep for jobs of dead workers. After
+SIGTERM it takes nothing new, finishes what is under way, and hands back what does not end in time.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class Worker:
         await self._finish(claim, self._gradings.internal_error(claim))
 
     async def _finish(self, claim: Claim, end: Finished) -> None:
-        """Writes the verdict, waiting for a database that is away for a while; fenced, so doing it twice does no harm."""
+        """Writes the verdict, waiting for a database that is away for a while; fenced: doing it twice does no harm."""
         began = time.monotonic()
         while True:
             try:
@@ -258,7 +258,8 @@ async def _take_jobs(app: procrastinate.App, settings: Settings, devices: tuple[
         running = asyncio.create_task(
             app.run_worker_async(
                 queues=[*devices, queue.CALLBACKS], concurrency=settings.worker_slots, install_signal_handlers=False,
-                delete_jobs="always", update_heartbeat_interval=pulse_s, stalled_worker_timeout=settings.claim_timeout_s,
+                delete_jobs="always", update_heartbeat_interval=pulse_s,
+                stalled_worker_timeout=settings.claim_timeout_s,
                 fetch_job_polling_interval=2.0, abort_job_polling_interval=2.0,
                 shutdown_graceful_timeout=settings.shutdown_s,
             )

@@ -147,7 +147,7 @@ def import_version(problem: Problem, files: Mapping[str, bytes], *, activate: bo
 
 
 def _synced(problem: Problem) -> Path:
-    """The folder of the problem's versions, after those of the shelf were copied to it, or the active one of it there."""
+    """The folder of the problem's versions, in step with the shelf: what it has is copied, else our active one goes there."""
     folder, there = folder_of(problem), shared()
     if there is None:
         return folder
@@ -166,7 +166,7 @@ def _synced(problem: Problem) -> Path:
 
 
 def _files(folder: Path) -> dict[str, bytes]:
-    return {name: _read(folder / name) for name in FILES}
+    return {name: read(folder / name) for name in FILES}
 
 
 # ---------------------------------------------------------------- making and writing

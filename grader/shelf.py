@@ -1,7 +1,7 @@
 """Where a service keeps cases for all its machines, seen from here: a protocol, and the copying to and from the files.
 
-A package that has such a place names a function in the entry point group `grader.cases`; it returns a Shelf, or None where
-there is none to be used now. The shelf is authoritative: what is active there is active here.
+A package that has such a place names a function in the entry point group `grader.cases`; it returns a Shelf, or None
+where there is none to be used now. The shelf is authoritative: what is active there is active here.
 """
 
 from __future__ import annotations
