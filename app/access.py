@@ -1,7 +1,7 @@
 """Who calls, and what they may do: API keys, tokens signed with them, events addresses, rate limits.
 
-A key is `grader_<id>_<secret>`; only its SHA-256 is stored. A site mints short-lived tokens for its learners: JWT, HS256,
-header `kid` = the key's id, signed with the hex SHA-256 of its key; claims `exp` (at most an hour away), and `sub`,
+A key is `grader_<id>_<secret>`; only its SHA-256 is stored. A site mints short-lived tokens for its learners: JWT,
+HS256, header `kid` = the key's id, signed with the hex SHA-256 of its key; claims `exp` (at most an hour away), `sub`,
 `problem`, `origin` as it likes. What a token makes belongs to its key and its subject.
 Where no key is needed (loopback by default) only programs of this machine, and pages of known origins, may call.
 """

@@ -77,7 +77,8 @@ async def _autocommit(connection: psycopg.AsyncConnection[Any]) -> None:
 def pool(url: str, size: int = 10, *, durable: bool = True) -> Pool:
     """A pool of autocommit connections, not opened yet.
 
-    durable False: commits do not wait for the disk unless told to. Connections are checked when they are taken, so that a restarted server costs no caller an error.
+    durable False: commits do not wait for the disk unless told to. Connections are checked when they are taken, so that
+    a restarted server costs no caller an error.
     """
     options = "-c timezone=UTC" + ("" if durable else " -c synchronous_commit=off")
     return AsyncConnectionPool(

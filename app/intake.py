@@ -98,7 +98,7 @@ async def _checked(svc: Service, caller: Principal, body: NewSubmissionBody) -> 
     await _check_room(svc, caller)
     return NewSubmission(
         id=uuid4(), owner=caller.key_id, client=caller.client, problem=body.problem, source=body.source,
-        mode=body.mode, device=body.device, priority=queue.PRIORITIES[body.mode], 
+        mode=body.mode, device=body.device, priority=queue.PRIORITIES[body.mode],
         subject=caller.subject or body.subject,
         inputs=None if body.inputs is None else body.model_dump(include={"inputs"})["inputs"], metadata=body.metadata,
         callback_url=body.callback_url,

@@ -269,7 +269,8 @@ class Store:
         """Stores cases from index `first` on and tells listeners, once for all; False when the claim was lost."""
         row = await self._row(
             "WITH mine AS (SELECT id FROM submissions WHERE id = %(id)s AND attempt = %(attempt)s"
-            " AND status = 'running' FOR SHARE), new AS (INSERT INTO progress SELECT mine.id, %(first)s + case_.at - 1, case_.body FROM mine,"
+            " AND status = 'running' FOR SHARE),"
+            " new AS (INSERT INTO progress SELECT mine.id, %(first)s + case_.at - 1, case_.body FROM mine,"
             " unnest(%(cases)s::text[]) WITH ORDINALITY AS case_ (body, at) ON CONFLICT DO NOTHING)"
             " SELECT pg_notify(%(channel)s, id || ' running') FROM mine",
             {"id": claim.id, "attempt": claim.attempt, "first": first, "cases": list(cases), "channel": CHANNEL},

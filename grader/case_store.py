@@ -147,7 +147,7 @@ def import_version(problem: Problem, files: Mapping[str, bytes], *, activate: bo
 
 
 def _synced(problem: Problem) -> Path:
-    """The folder of the problem's versions, in step with the shelf: what it has is copied, else our active one goes there."""
+    """The folder of the problem's versions, in step with the shelf: copied from it, or given to an empty one."""
     folder, there = folder_of(problem), shared()
     if there is None:
         return folder
