@@ -1,0 +1,237 @@
+"""A lane: keeps confined children waiting, and watches over the one that is at work.
+
+Theory of operation. One lane serves one supervisor over one connection, and has one live child at a time. It was forked
+from the zygote, so it has torch, and it is the ancestor of all that a submission starts: orphans come back to it. It
+hears of each new process or thread before the kernel makes it, counts, and refuses when the limit is reached. Every
+10 ms it looks at time, memory and files. When the run ends, for whatever reason, it kills until nobody is left but the
+waiting children, removes the folder, and only then tells the supervisor how the run ended.
+
+Messages on the connection, each one JSON text: `take` {limits} is answered by `child` and five descriptors (requests,
+replies, stdout, stderr, arena); `ended` {how, usage, ...} comes when the run is over, by itself or after `kill`.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import select
+import signal
+import socket
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from grader.sandbox.guest import mounts, proc, seccomp, spare
+from grader.sandbox.guest.spare import Settings, Spare
+
+_TICK_S = 0.01
+_READY_S = 60.0
+_DEATH_S = 20.0
+_SLACK_BYTES = 96 << 20  # beyond the limit for a moment: the reserve for telling, and what comes between two looks
+
+
+@dataclass(kw_only=True)
+class Live:
+    """The run under way: who, since when, how much is allowed, and what was seen of it."""
+
+    child: Spare
+    limits: dict[str, Any]
+    kills_before: int
+    started: float = field(default_factory=time.monotonic)
+    spawned: bool = False
+    cpu_s: float = 0.0
+    resident_bytes: int = 0
+    status: int | None = None
+    reached: dict[str, str] = field(default_factory=dict)
+
+
+class Lane:
+    """One supervisor's keeper."""
+
+    def __init__(self, connection: socket.socket, settings: Settings) -> None:
+        self._connection = connection
+        self._settings = settings
+        self._spares: list[Spare] = []
+        self._live: Live | None = None
+        self._names = {number: name for name, number in seccomp.machine()[1].items()}
+        self._made = 0
+
+    def serve(self) -> None:
+        """Until the supervisor is gone, or something of ours breaks, of which it is told first."""
+        try:
+            while self._turn():
+                pass
+        except Exception as error:
+            with suppress(OSError):
+                self._send({"is": "broken", "why": f"{type(error).__name__}: {error}"})
+        finally:
+            self._spares, waiting = [], self._spares
+            self._kill()
+            for child in (*waiting, *([self._live.child] if self._live else [])):
+                child.discard(self._settings)
+
+    def _turn(self) -> bool:
+        """Waits for whatever comes first and deals with it; False when the supervisor is gone."""
+        if self._live is None:
+            self._refill()
+        waiting = {child.handshake.fileno(): child for child in self._spares if not child.ready}
+        listener = self._live.child.listener if self._live else None
+        poll = select.poll()
+        for descriptor in (self._connection.fileno(), *waiting, *([] if listener is None else [listener])):
+            poll.register(descriptor, select.POLLIN)
+        for descriptor, _event in poll.poll(_TICK_S * 1000 if self._live else None):
+            if descriptor in waiting:
+                if not waiting[descriptor].ready:
+                    waiting[descriptor].hear()
+            elif descriptor == listener:
+                self._heed(listener)
+            elif not self._obey():
+                return False
+        if self._live is not None:
+            self._look(self._live)
+        return True
+
+    def _refill(self) -> None:
+        while len(self._spares) < self._settings.spares:
+            self._made += 1
+            self._spares.append(spare.fork(self._settings, self._made))
+
+    # ------------------------------------------------------------ what the supervisor asks for
+
+    def _obey(self) -> bool:
+        try:
+            text = self._connection.recv(1 << 16)
+        except ConnectionResetError:
+            return False
+        if not text:
+            return False
+        message = json.loads(text)
+        if message["do"] == "take":
+            self._hand_over(message["limits"])
+        elif self._live is not None:
+            self._finish(self._live, "killed")
+        return True
+
+    def _hand_over(self, limits: dict[str, Any]) -> None:
+        self._bury()
+        child = self._ready_spare()
+        if self._settings.mounted:
+            mounts.resize_work_folder(str(child.folder), limits["file_bytes"])
+        self._spares.remove(child)
+        idle = proc.data_bytes(child.pid)
+        self._live = Live(child=child, limits=limits, kills_before=proc.out_of_memory_kills())
+        message = json.dumps({"is": "child", "idle_data_bytes": idle}).encode()
+        socket.send_fds(self._connection, [message], list(child.pipes))
+
+    def _ready_spare(self) -> Spare:
+        deadline = time.monotonic() + _READY_S
+        while time.monotonic() < deadline:
+            self._refill()
+            for child in self._spares:
+                if child.ready:
+                    return child
+            for handshake in select.select([child.handshake for child in self._spares], [], [], 1)[0]:
+                next(child for child in self._spares if child.handshake is handshake).hear()
+        raise TimeoutError(f"no child got ready within {_READY_S:.0f} s")
+
+    def _send(self, message: dict[str, Any]) -> None:
+        self._connection.send(json.dumps(message).encode())
+
+    # ------------------------------------------------------------ the run under way
+
+    def _heed(self, listener: int) -> None:
+        """A call waits for our word: lets it go on, refuses it, or ends the run for it."""
+        notice = seccomp.receive(listener, self._names)
+        if self._live is None or notice is None:
+            return
+        if notice.is_violation:
+            call = "clone with new namespaces" if notice.new_namespace else notice.call
+            self._finish(self._live, "violation", call=call)
+            return
+        allowed = self._live.limits["processes"]
+        running = proc.count_tasks(self._pids(self._live))
+        self._live.spawned = True
+        seccomp.answer(listener, notice, 0 if running < allowed else errno.EAGAIN)
+        if running >= allowed:
+            self._live.reached["processes"] = f"processes and threads: {allowed} are allowed, {running} were running"
+
+    def _pids(self, live: Live) -> list[int]:
+        """The live child and everything that descends from it, orphans included."""
+        if not live.spawned:
+            return [live.child.pid]
+        return proc.descendants(os.getpid(), {child.pid for child in self._spares})
+
+    def _look(self, live: Live) -> None:
+        """One look: is it alive, in time, within its memory and its folder?"""
+        self._bury()
+        if live.status is not None:
+            self._finish(live, "died", **self._death(live, live.status))
+            return
+        pids, limits, wall = self._pids(live), live.limits, time.monotonic() - live.started
+        live.cpu_s = max(live.cpu_s, sum(map(proc.cpu, pids)) - live.child.cpu_s)
+        if live.cpu_s > limits["cpu_s"]:
+            self._finish(live, "time", kind="CPU time", limit=limits["cpu_s"], used=live.cpu_s)
+        elif wall > limits["wall_s"]:
+            self._finish(live, "time", kind="time", limit=limits["wall_s"], used=wall)
+        elif (used := self._memory(live, pids)) > limits["memory_bytes"] + _SLACK_BYTES:
+            self._finish(live, "memory", limit=limits["memory_bytes"], used=used)
+        elif not self._settings.mounted and (used := proc.folder_bytes(live.child.folder)) > limits["file_bytes"]:
+            self._finish(live, "files", limit=limits["file_bytes"], used=used)
+
+    def _memory(self, live: Live, pids: list[int]) -> int:
+        """Bytes in use. Shared pages count for everybody who has them, so a sum that is too large is looked at again."""
+        most = sum(map(proc.memory, pids)) - live.child.memory_bytes
+        if len(pids) == 1 or most <= live.limits["memory_bytes"]:
+            return most
+        shares = [proc.proportional_memory(pid) for pid in pids]
+        return sum(share for share in shares if share is not None)
+
+    def _death(self, live: Live, status: int) -> dict[str, Any]:
+        """How the child itself ended: an exit status, or a signal and whether the kernel sent it for want of memory."""
+        code = os.waitstatus_to_exitcode(status)
+        starved = code == -signal.SIGKILL and proc.out_of_memory_kills() > live.kills_before
+        return {"code": code, "starved": starved}
+
+    def _finish(self, live: Live, how: str, **details: Any) -> None:
+        """Everything dead, the folder gone, then the word to the supervisor."""
+        wall = time.monotonic() - live.started
+        live.child.deafen()
+        self._kill()
+        live.child.discard(self._settings)
+        self._live = None
+        usage = {"wall_s": wall, "cpu_s": live.cpu_s, "peak_memory_bytes": live.resident_bytes}
+        self._send({"is": "ended", "how": how, "usage": usage, "reached": list(live.reached.values()), **details})
+
+    def _kill(self) -> None:
+        """Kills every descendant but the waiting children, until none is left."""
+        sparing = {child.pid for child in self._spares}
+        deadline = time.monotonic() + _DEATH_S
+        while time.monotonic() < deadline:
+            doomed = [pid for pid in proc.children(os.getpid()) if pid not in sparing]
+            if not doomed:
+                return
+            for pid in doomed:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            self._bury()
+            time.sleep(0.0002)
+        raise TimeoutError("a submission's processes could not be killed")
+
+    def _bury(self) -> None:
+        """Takes note of everybody who died: the live child, orphans, and spares, which are replaced later."""
+        with suppress(ChildProcessError):
+            while (found := os.wait4(-1, os.WNOHANG))[0]:
+                self._note_death(*found)
+
+    def _note_death(self, pid: int, status: int, usage: Any) -> None:
+        live = self._live
+        if live is not None:
+            live.resident_bytes = max(live.resident_bytes, usage.ru_maxrss << 10)
+        if live is not None and pid == live.child.pid:
+            live.status = status
+            live.cpu_s = max(live.cpu_s, usage.ru_utime + usage.ru_stime - live.child.cpu_s)
+        for child in [child for child in self._spares if child.pid == pid]:
+            self._spares.remove(child)
+            child.discard(self._settings)

@@ -1,0 +1,258 @@
+"""Runs in the confined child: loads the source, calls it once for each request, answers with data.
+
+Everything here shares an interpreter with the submission, so nothing that it says is believed: the supervisor checks
+sizes and shapes, reads the inputs from shared memory, and measures time and memory itself. It holds no expected value.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import linecache
+import mmap
+import os
+import resource
+import sys
+import time
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from json import JSONEncoder
+from typing import Any
+
+import torch
+from torch._subclasses import FakeTensor, FakeTensorMode
+
+from grader.sandbox.guest import tensors, wire
+
+FILE = "submission.py"
+_MESSAGE_CHARACTERS = 4000
+_FRAMES = 30
+_RESERVE_BYTES = 64 << 20  # kept back from the memory limit, so that a full child can still say so
+_encode, _write, _flags, _clock = JSONEncoder().encode, os.write, set[str](), time.perf_counter
+_flush = (sys.stdout.flush, sys.stderr.flush)
+
+
+@dataclass(kw_only=True)
+class Child:
+    """The state of one run: pipes, shared memory, and what the submission defined."""
+
+    requests: int
+    replies: int
+    arena: mmap.mmap
+    device: str = "cpu"
+    kind: str = "function"
+    entry: Any = None
+    arguments: list[Any] = field(default_factory=list)
+    keywords: dict[str, Any] = field(default_factory=dict)
+
+
+def eager_compile(model: Any = None, **_options: Any) -> Any:
+    """Stands in for `torch.compile`: compiling takes half a minute here, so the function runs as it is."""
+    _flags.add("compiled_eagerly")
+    return model if model is not None else lambda function: function
+
+
+def serve(child: Child) -> None:
+    """Answers requests until the supervisor closes the pipe."""
+    while True:
+        try:
+            request = wire.read_request(child.requests)
+        except EOFError:
+            return
+        _reply(child, *_handled(child, request))
+
+
+def _handled(child: Child, request: dict[str, Any]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    try:
+        return _load(child, request) if request["do"] == "load" else _call(child, request)
+    except BaseException as error:  # whatever a submission raises, SystemExit and KeyboardInterrupt too
+        return {"raised": _tell(error)}, {}
+    finally:
+        for flush in _flush:
+            with contextlib.suppress(Exception):
+                flush()
+
+
+def _reply(child: Child, report: dict[str, Any], found: dict[str, torch.Tensor]) -> None:
+    payload = wire.frame(tensors.blob(_encode(report | {"flags": sorted(_flags)}), found))
+    while payload:
+        payload = payload[_write(child.replies, payload) :]
+
+
+# ---------------------------------------------------------------- loading
+
+
+def _load(child: Child, request: dict[str, Any]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    _lower_limits(request["limits"])
+    torch.set_num_threads(request["limits"]["torch_threads"])
+    source = request["source"]
+    linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)
+    module = types.ModuleType("submission")
+    module.__file__ = FILE
+    sys.modules["submission"] = module
+    exec(compile(source, FILE, "exec", dont_inherit=True), module.__dict__)
+    child.kind = request["kind"]
+    child.entry = module.__dict__.get(request["name"])
+    return {"problem": _what_is_wrong(child, request)}, {}
+
+
+def _lower_limits(limits: dict[str, Any]) -> None:
+    data = limits["data_bytes"]
+    resource.setrlimit(resource.RLIMIT_DATA, (data, data + _RESERVE_BYTES))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limits["file_bytes"], limits["file_bytes"]))
+    cpu = int(limits["cpu_s"]) + 2
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
+
+
+def _what_is_wrong(child: Child, request: dict[str, Any]) -> dict[str, Any] | None:
+    """None if the source defines what was asked for and it takes the calls; else what was expected and found."""
+    name, entry = request["name"], child.entry
+    if entry is None or not callable(entry) or (child.kind == "module" and not isinstance(entry, type)):
+        defined = [n for n, v in sys.modules["submission"].__dict__.items() if callable(v) and not n.startswith("_")]
+        return {"missing": name, "found": type(entry).__name__ if entry is not None else None, "defined": defined[:50]}
+    try:
+        signature = inspect.signature(entry)
+    except (ValueError, TypeError):
+        return None  # a scripted function, say: the calls themselves will show
+    for count, keywords in request["patterns"]:
+        try:
+            signature.bind(*[None] * count, **dict.fromkeys(keywords))
+        except TypeError as error:
+            return {"signature": f"{name}{signature}"[:500], "reason": str(error)[:500], "count": count,
+                    "keywords": keywords}
+    return None
+
+
+# ---------------------------------------------------------------- calling
+
+
+def _call(child: Child, request: dict[str, Any]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    mode = request["mode"]
+    with _tensor_mode(mode):
+        if not request["same_memory"]:
+            child.arguments = [_value(child, value, mode) for value in request["args"]]
+            child.keywords = {name: _value(child, value, mode) for name, value in request["kwargs"].items()}
+        function = _instance(child, request) if child.kind == "module" else child.entry
+        inputs = _inputs(child)
+        before = {name: tensors.layout(tensor) for name, tensor in inputs.items()}
+        started = _clock()
+        result = function(*child.arguments, **child.keywords)
+        seconds = _clock() - started
+        changed = {name: tensors.layout(tensor) for name, tensor in inputs.items()}
+        report = {
+            "seconds": seconds,
+            "changed": {name: [before[name], now] for name, now in changed.items() if before[name] != now},
+            "returned": tensors.describe(result, tensors.PLAIN | {FakeTensor} if mode == "fake" else tensors.PLAIN),
+        }
+        if mode != "real":
+            return _without_values(report, result), {}
+        return report, _fetched(request, report["returned"], result, _leaves(inputs, function))
+
+
+def _tensor_mode(mode: str) -> contextlib.AbstractContextManager[Any]:
+    return FakeTensorMode() if mode == "fake" else contextlib.nullcontext()
+
+
+def _value(child: Child, value: Any, mode: str) -> Any:
+    return tensors.make(value, child.arena, mode, child.device) if isinstance(value, dict) else value
+
+
+def _instance(child: Child, request: dict[str, Any]) -> Any:
+    module = child.entry(**request["init"])
+    state = {name: tensors.make(spec, child.arena, "real", child.device) for name, spec in request["state"].items()}
+    if not isinstance(module, torch.nn.Module):
+        raise TypeError(f"{child.entry.__name__} is no torch.nn.Module")
+    if state:
+        module.to(device=child.device, dtype=next(iter(state.values())).dtype)
+        torch.nn.Module.load_state_dict(module, state, strict=True)
+    return module
+
+
+def _inputs(child: Child) -> dict[str, torch.Tensor]:
+    named = {str(position): value for position, value in enumerate(child.arguments)} | child.keywords
+    return {name: value for name, value in named.items() if isinstance(value, torch.Tensor)}
+
+
+def _leaves(inputs: dict[str, torch.Tensor], function: Any) -> dict[str, torch.Tensor]:
+    parameters = dict(function.named_parameters()) if isinstance(function, torch.nn.Module) else {}
+    return {name: tensor for name, tensor in (inputs | parameters).items() if tensor.requires_grad}
+
+
+def _without_values(report: dict[str, Any], result: Any) -> dict[str, Any]:
+    if report["returned"]["plain"]:
+        report["returned"]["device"] = str(result.device)
+    return report
+
+
+def _fetched(
+    request: dict[str, Any], returned: dict[str, Any], result: Any, leaves: dict[str, torch.Tensor]
+) -> dict[str, torch.Tensor]:
+    """The result's values if they are few enough to be wanted, and gradients if they are."""
+    if not returned["plain"] or tensors.byte_count(returned) > request["result_bytes"]:
+        return {}
+    found = {"result": tensors.on_cpu(result)}
+    if request["backward"] and returned["differentiable"] and leaves:
+        found |= _gradients(request, returned, result, leaves)
+    return found
+
+
+def _gradients(
+    request: dict[str, Any], returned: dict[str, Any], result: Any, leaves: dict[str, torch.Tensor]
+) -> dict[str, torch.Tensor]:
+    """Differentiates the result's sum; notes in `returned` if all is finite. A failing backward pass is only noted."""
+    try:
+        found = torch.autograd.grad(result.sum(), list(leaves.values()), allow_unused=True)
+    except Exception as error:
+        returned["gradient_error"] = _tell(error)
+        return {}
+    named = {name: gradient for name, gradient in zip(leaves, found, strict=True) if gradient is not None}
+    returned["finite_gradients"] = all(bool(gradient.isfinite().all()) for gradient in named.values())
+    if not request["want_gradients"]:
+        return {}
+    return {f"gradient.{name}": tensors.on_cpu(gradient) for name, gradient in named.items()}
+
+
+# ---------------------------------------------------------------- exceptions
+
+
+def _tell(error: BaseException) -> dict[str, Any]:
+    """An exception as data. Nothing in it is trusted to behave: names, texts and tracebacks may raise or lie."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
+    kind = type(error)
+    told = {"type": _class_text(kind, "__name__"), "module": _class_text(kind, "__module__"),
+            "message": _attempt(lambda: _text_of(error, kind))[:_MESSAGE_CHARACTERS]}
+    frames = list(_frames(error))[-_FRAMES:]
+    if kind is SyntaxError or kind.__base__ is SyntaxError:
+        told |= {"line": error.lineno, "column": error.offset, "text": error.text, "message": str(error.msg)}
+    return told | {"frames": frames} | ({"line": frames[-1][0]} if frames else {})
+
+
+def _class_text(kind: type, name: str) -> str:
+    if name == "__name__":
+        return str(type.__dict__["__name__"].__get__(kind))[:100]
+    module = type.__dict__["__dict__"].__get__(kind).get("__module__", "builtins")
+    return module[:100] if type(module) is str else "?"
+
+
+def _text_of(error: BaseException, kind: type) -> str:
+    text = str(error)
+    return text if type(text) is str else ""
+
+
+def _attempt(action: Callable[[], str]) -> str:
+    try:
+        return action()
+    except BaseException:
+        return "(the exception's text could not be read: it raised an exception itself)"
+
+
+def _frames(error: BaseException) -> Iterator[tuple[int, str]]:
+    entry = BaseException.__dict__["__traceback__"].__get__(error)
+    while entry is not None:
+        code = entry.tb_frame.f_code
+        if code.co_filename == FILE:
+            yield entry.tb_lineno, code.co_name[:100]
+        entry = entry.tb_next

@@ -1,0 +1,108 @@
+"""Tensors in and out of the child: made over memory that the supervisor shares, told as plain data.
+
+The getters are taken from torch's C types before a submission loads, so that patching `torch.Tensor` doesn't reach them.
+What is told is data, never a judgement, and is believed by nobody.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+from typing import Any
+
+import safetensors
+import torch
+
+_C = torch._C.TensorBase
+_shape, _dtype, _device, _layout = (vars(_C)[name].__get__ for name in ("shape", "dtype", "device", "layout"))
+_requires_grad, _grad_fn = vars(_C)["requires_grad"].__get__, vars(_C)["grad_fn"].__get__
+_is_nested, _is_quantized = vars(_C)["is_nested"].__get__, vars(_C)["is_quantized"].__get__
+_stride, _data_ptr, _offset, _storage = _C.stride, _C.data_ptr, _C.storage_offset, _C.untyped_storage
+_detach, _contiguous, _cpu, _resolve = _C.detach, _C.contiguous, _C.cpu, torch.resolve_neg
+_dtype_name = str
+_storage_bytes = torch.UntypedStorage.nbytes
+PLAIN = {torch.Tensor, torch.nn.Parameter}
+FLOATING = {torch.float16, torch.bfloat16, torch.float32, torch.float64}
+
+
+def make(spec: dict[str, Any], arena: mmap.mmap, mode: str, device: str) -> torch.Tensor:
+    """A tensor as `spec` says: shape, strides, dtype, where its bytes lie in the arena; without bytes in other modes."""
+    dtype = getattr(torch, spec["dtype"])
+    shape, strides = spec["shape"], spec["strides"]
+    if mode == "real":
+        tensor = _over_memory(spec, arena, dtype).as_strided(shape, strides).to(device)
+    else:
+        tensor = torch.empty_strided(shape, strides, dtype=dtype, device="meta" if mode == "meta" else "cuda")
+    return tensor.requires_grad_() if spec["requires_grad"] else tensor
+
+
+def _over_memory(spec: dict[str, Any], arena: mmap.mmap, dtype: torch.dtype) -> torch.Tensor:
+    if not spec["bytes"]:
+        return torch.empty(0, dtype=dtype)
+    return torch.frombuffer(arena, dtype=dtype, count=spec["bytes"] // dtype.itemsize, offset=spec["offset"])
+
+
+def layout(tensor: torch.Tensor) -> list[Any]:
+    """All that can be changed of an input but its values: dtype, shape, strides, address, storage, requires_grad."""
+    place = [_data_ptr(tensor), _offset(tensor), _storage_bytes(_storage(tensor))]
+    return [_dtype_name(_dtype(tensor)), list(_shape(tensor)), list(_stride(tensor)), place, _requires_grad(tensor)]
+
+
+def describe(value: Any, allowed: set[type]) -> dict[str, Any]:
+    """What a result is. `plain` only for one dense, strided, real, floating tensor whose class is in `allowed`."""
+    kind = type(value)
+    if not issubclass(kind, torch.Tensor):
+        return {"plain": False, "what": _kind_name(kind)}
+    oddity = _oddity(value, kind, allowed)
+    if oddity:
+        return {"plain": False, "what": oddity}
+    return {
+        "plain": True, "what": _kind_name(kind), "dtype": _dtype_name(_dtype(value)).removeprefix("torch."),
+        "shape": list(_shape(value)), "device": str(_device(value)),
+        "differentiable": _requires_grad(value) and _grad_fn(value) is not None,
+    }
+
+
+def _oddity(value: Any, kind: type, allowed: set[type]) -> str:
+    if kind not in allowed:
+        return f"a Tensor subclass ({_kind_name(kind)})"
+    if _is_nested(value):
+        return "a nested tensor"
+    if _layout(value) is not torch.strided:
+        return f"a {str(_layout(value)).removeprefix('torch.')} tensor"
+    if _is_quantized(value):
+        return "a quantized tensor"
+    if _dtype(value) not in FLOATING:
+        return f"a tensor of {_dtype_name(_dtype(value))}"
+    if _device(value).type == "meta" and torch.nn.Parameter in allowed:
+        return "a tensor on the meta device, which has no values"
+    return ""
+
+
+def _kind_name(kind: type) -> str:
+    return str(type.__dict__["__name__"].__get__(kind))[:100]
+
+
+def on_cpu(value: torch.Tensor) -> torch.Tensor:
+    """The values, contiguous and on the CPU; only to be called when their number is known to be small."""
+    return _contiguous(_resolve(_cpu(_detach(value))))
+
+
+def byte_count(description: dict[str, Any]) -> int:
+    """How many bytes a described result has when it is written out."""
+    return int(getattr(torch, description["dtype"]).itemsize * math.prod(description["shape"]))
+
+
+def blob(report: str, tensors: dict[str, torch.Tensor]) -> bytes:
+    """A reply's payload: the report and tensors (contiguous, on the CPU) as one safetensors blob."""
+    specs = {
+        name: safetensors.TensorSpec(
+            dtype=_dtype_name(_dtype(tensor)).removeprefix("torch."),
+            shape=list(_shape(tensor)),
+            data_ptr=_data_ptr(tensor) or 8,
+            data_len=_dtype(tensor).itemsize * math.prod(_shape(tensor)),
+        )
+        for name, tensor in tensors.items()
+    }
+    return bytes(safetensors.serialize(specs, {"report": report}))
+

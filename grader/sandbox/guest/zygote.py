@@ -1,0 +1,146 @@
+"""The guest's main process: imports torch once, and forks a lane for each supervisor that connects.
+
+It never runs a submission, never touches CUDA (a parent that has poisons every fork), never starts a thread, and holds
+nothing worth reading. `python -m grader.sandbox.guest --help` says how it is started.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import warnings
+from contextlib import suppress
+from pathlib import Path
+
+import torch
+from torch._subclasses import FakeTensorMode
+
+from grader.sandbox.guest import confine, mounts, proc, runner
+from grader.sandbox.guest.lane import Lane
+from grader.sandbox.guest.spare import Settings
+
+_UNCONFINED = "none"
+
+
+def main() -> None:
+    """Serves on the listening socket given as a descriptor until it is told to stop."""
+    options = _options()
+    confine.undumpable()
+    confine.adopt_orphans()
+    os.umask(0o077)
+    _heal_descriptor_limit()
+    settings = _settings(options)
+    _prepare_torch()
+    _forget_ourselves()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with socket.socket(fileno=options.listen) as listening:
+        _accept(listening, options.lifeline, settings)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="grader.sandbox.guest", description=__doc__)
+    parser.add_argument("--listen", type=int, required=True, help="descriptor of a listening SOCK_SEQPACKET socket")
+    parser.add_argument("--lifeline", type=int, help="descriptor of a pipe; when its other end closes, all ends")
+    parser.add_argument("--folder", type=Path, required=True, help="where work folders are made")
+    parser.add_argument("--spares", type=int, default=2, help="children kept waiting for each connection")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda:0")
+    parser.add_argument("--confinement", choices=("full", _UNCONFINED), default="full")
+    return parser.parse_args()
+
+
+def _settings(options: argparse.Namespace) -> Settings:
+    confined = options.confinement != _UNCONFINED
+    mounted = confined and mounts.separate()
+    if mounted:
+        mounts.make_reachable((*confine.python_folders(), str(options.folder)))
+    return Settings(
+        folder=options.folder.resolve(), confinement=confine.prepare() if confined else None, mounted=mounted,
+        spares=options.spares, device=options.device, warm_up=warm_up,
+    )
+
+
+def _heal_descriptor_limit() -> None:
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 1 << 16), hard))
+
+
+def _prepare_torch() -> None:
+    """What every child would otherwise do again: first calls, imports that torch puts off, an eager `torch.compile`."""
+    torch.set_num_threads(1)
+    torch.compile = runner.eager_compile
+    torch.nn.Module.compile = runner.eager_compile
+    warm_up()
+    with FakeTensorMode(), suppress(RuntimeError):
+        fake = torch.empty(2, 3, device="cuda")
+        torch.tanh(fake @ fake.T) * torch.sigmoid(fake @ fake.T)
+    if confine.thread_count() != 1:
+        raise SystemExit("torch started threads in the zygote; children could not be confined")
+
+
+def warm_up() -> None:
+    """The calls that most submissions make, once in every dtype, forth and (without CUDA) back."""
+    for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        x, w = torch.ones(2, 3, dtype=dtype), torch.ones(4, 3, dtype=dtype).requires_grad_()
+        y = torch.nn.functional.linear(x, w)
+        y = torch.tanh(y / 4) * torch.sigmoid(x @ w.T)
+        if torch.version.cuda is None:
+            y.sum().backward()
+
+
+def _forget_ourselves() -> None:
+    """The engine's folder is nothing that a submission should find on its path; what was imported is kept from the GC."""
+    known = confine.python_folders()
+    sys.path[:] = [entry for entry in sys.path if any(Path(entry).is_relative_to(folder) for folder in known)]
+    sys.argv[:] = [runner.FILE]
+    os.environ.update(PATH="/usr/bin:/bin", LANG="C.UTF-8")
+    warnings.resetwarnings()
+    gc.collect()
+    gc.freeze()
+
+
+def _accept(listening: socket.socket, lifeline: int | None, settings: Settings) -> None:
+    lanes: set[int] = set()
+    watched = [listening.fileno(), *([] if lifeline is None else [lifeline])]
+    while True:
+        ready = select.select(watched, [], [], 1)[0]
+        if lifeline in ready:
+            return
+        if ready:
+            connection = listening.accept()[0]
+            lanes.add(_fork_lane(connection, listening, settings))
+            connection.close()
+        _bury(lanes)
+
+
+def _fork_lane(connection: socket.socket, listening: socket.socket, settings: Settings) -> int:
+    zygote = os.getpid()
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        listening.close()
+        connection.setblocking(True)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        confine.die_with(zygote)
+        confine.adopt_orphans()
+        Lane(connection, settings).serve()
+    finally:
+        os._exit(0)
+
+
+def _bury(lanes: set[int]) -> None:
+    """Forgets lanes that ended; whatever a dead lane left behind came to us, and is killed."""
+    with suppress(ChildProcessError):
+        while (pid := os.waitpid(-1, os.WNOHANG)[0]):
+            lanes.discard(pid)
+    for pid in proc.children(os.getpid()):
+        if pid not in lanes:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)

@@ -1,0 +1,158 @@
+"""From a child's reply to a report: the door at which everything that a submission could have written is checked.
+
+A reply that doesn't fit these closed models is malformed, whatever it says.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from grader.records import CaseReport, Job, Mutation, Outcome, Raised, Returned, TensorValue
+from grader.sandbox.guest import wire
+
+Text = Annotated[str, StringConstraints(max_length=8000)]
+Name = Annotated[str, StringConstraints(max_length=200)]
+Size = Annotated[int, Field(ge=0, le=1 << 62)]
+Line = Annotated[int, Field(ge=0, le=1 << 20)]
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class RaisedModel(_Closed):
+    type: Name
+    module: Name
+    message: Text
+    line: Line | None = None
+    column: int | None = None
+    text: Text | None = None
+    frames: Annotated[list[Annotated[list[Line | Name], Field(min_length=2, max_length=2)]], Field(max_length=64)] = []
+
+
+class ReturnedModel(_Closed):
+    plain: bool
+    what: Name
+    dtype: Name = ""
+    shape: Annotated[list[Size], Field(max_length=64)] = []
+    device: Name = ""
+    differentiable: bool = False
+    finite_gradients: bool | None = None
+    gradient_error: RaisedModel | None = None
+
+
+class ProblemModel(_Closed):
+    missing: Name | None = None
+    found: Name | None = None
+    defined: Annotated[list[Name], Field(max_length=64)] = []
+    signature: Text | None = None
+    reason: Text | None = None
+    count: int = 0
+    keywords: Annotated[list[Name], Field(max_length=64)] = []
+
+
+class ReportModel(_Closed):
+    flags: Annotated[list[Name], Field(max_length=8)]
+    raised: RaisedModel | None = None
+    problem: ProblemModel | None = None
+    seconds: Annotated[float, Field(ge=0, le=1e6)] = 0.0
+    changed: Annotated[dict[Name, Annotated[list[Annotated[list[Any], Field(min_length=5, max_length=5)]],
+                                            Field(min_length=2, max_length=2)]], Field(max_length=64)] = {}
+    returned: ReturnedModel | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """A reply that fits the models, and its tensors."""
+
+    report: ReportModel
+    tensors: dict[str, wire.Tensor]
+
+
+def parse(blob: bytes) -> Reply:
+    """wire.Malformed if these bytes are no reply."""
+    report, tensors = wire.parse_reply(blob)
+    try:
+        reply = Reply(report=ReportModel.model_validate(report), tensors=tensors)
+    except (ValidationError, RecursionError) as error:
+        raise wire.Malformed("not a report") from error
+    _check_result(reply)
+    return reply
+
+
+def _check_result(reply: Reply) -> None:
+    """The values that came must be those of the result that was described."""
+    returned, result = reply.report.returned, reply.tensors.get("result")
+    if result is None:
+        return
+    if returned is None or not returned.plain:
+        raise wire.Malformed("values without a result")
+    if result.dtype != returned.dtype or list(result.shape) != returned.shape:
+        raise wire.Malformed("values that are not those of the result")
+
+
+def load_report(reply: Reply, job: Job) -> CaseReport:
+    """What came of loading the source: it returned, or raised; a missing or misfitting function counts as raised."""
+    if reply.report.raised:
+        return CaseReport(call=-1, outcome=Outcome.RAISED, raised=_raised(reply.report.raised))
+    problem = reply.report.problem
+    if problem is None:
+        return CaseReport(call=-1, outcome=Outcome.RETURNED)
+    told = _missing(problem, job) if problem.missing else _misfit(problem, job)
+    return CaseReport(call=-1, outcome=Outcome.RAISED, raised=told)
+
+
+def _missing(problem: ProblemModel, job: Job) -> Raised:
+    what = "class" if job.kind == "module" else "function"
+    if problem.found:
+        message = f"`{job.name}` is no {what}: it is of type {problem.found}"
+    elif problem.defined:
+        message = f"the source defines no {what} `{job.name}`; it defines {', '.join(f'`{n}`' for n in problem.defined[:8])}"
+    else:
+        message = f"the source defines no {what} `{job.name}`"
+    return Raised(type="NameError", module="builtins", message=message)
+
+
+def _misfit(problem: ProblemModel, job: Job) -> Raised:
+    arguments = [f"{problem.count} by position"] if problem.count else []
+    arguments += [f"`{name}` by keyword" for name in problem.keywords]
+    message = (f"`{problem.signature}` can't take the call: {problem.reason}. "
+               f"It must take {', '.join(arguments) or 'no arguments'}")
+    return Raised(type="TypeError", module="builtins", message=message)
+
+
+def call_report(index: int, reply: Reply, mutations: tuple[Mutation, ...]) -> CaseReport:
+    """What came of one call."""
+    report = reply.report
+    if report.raised or report.returned is None:
+        raised = _raised(report.raised) if report.raised else Raised(type="?", module="?", message="")
+        return CaseReport(call=index, outcome=Outcome.RAISED, raised=raised, mutations=mutations)
+    return CaseReport(call=index, outcome=Outcome.RETURNED, returned=_returned(report.returned, reply.tensors),
+                      mutations=mutations, seconds=report.seconds)
+
+
+def _returned(told: ReturnedModel, tensors: dict[str, wire.Tensor]) -> Returned:
+    result = tensors.get("result")
+    gradients = {
+        name.removeprefix("gradient."): TensorValue(dtype=t.dtype, shape=t.shape, strides=_contiguous(t.shape), data=t.data)
+        for name, t in tensors.items() if name.startswith("gradient.")
+    }
+    return Returned(
+        plain=told.plain, what=told.what, dtype=told.dtype, shape=tuple(told.shape), device=told.device,
+        data=result.data if result else None, differentiable=told.differentiable,
+        finite_gradients=told.finite_gradients, gradients=gradients,
+    )
+
+
+def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def _raised(told: RaisedModel) -> Raised:
+    frames = tuple((int(line), str(name)) for line, name in told.frames)
+    return Raised(type=told.type, module=told.module, message=told.message, line=told.line, frames=frames,
+                  column=told.column, text=told.text)
