@@ -74,7 +74,7 @@ def signature(secret: str, at: int, body: bytes) -> str:
     return f"t={at},v1={hmac.new(secret.encode(), f'{at}.'.encode() + body, hashlib.sha256).hexdigest()}"
 
 
-async def _post(settings: Settings, url: str, body: bytes) -> int:
+async def post(settings: Settings, url: str, body: bytes) -> int:
     """One attempt; returns the status. Raises OSError or httpx.HTTPError."""
     if reason := _refusal(settings, url):
         raise OSError(reason)
@@ -102,7 +102,7 @@ async def deliver(settings: Settings, pool: Pool, submission_id: UUID, attempt: 
         return
     status, error = None, None
     try:
-        status = await _post(settings, url, json.dumps(schemas.record(stored)).encode())
+        status = await post(settings, url, json.dumps(schemas.record(stored)).encode())
     except (OSError, httpx.HTTPError, httpx.InvalidURL) as trouble:
         error = f"{type(trouble).__name__}: {trouble}"[:500]
     await store.record_callback(submission_id, attempt, status, error)

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from http import HTTPStatus
 from typing import Any
 
 from fastapi.responses import JSONResponse
+
+
+class AsciiJSON(JSONResponse):
+    """JSON in which any text that Python holds can travel, lone surrogates included."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()
 
 
 class ApiError(Exception):
@@ -31,7 +39,7 @@ def too_many(status: int, detail: str, retry_after_s: float) -> ApiError:
 def problem_response(status: int, detail: str, headers: dict[str, str] | None = None, **more: Any) -> JSONResponse:
     """An application/problem+json answer."""
     body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail, **more}
-    return JSONResponse(body, status_code=status, headers=headers, media_type="application/problem+json")
+    return AsciiJSON(body, status_code=status, headers=headers, media_type="application/problem+json")
 
 
 def from_error(error: ApiError) -> JSONResponse:

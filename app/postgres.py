@@ -132,7 +132,6 @@ class Cluster:
     def _create(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         if owner := _other_user():
-            _open_way(self.folder)
             _open_programs(self.programs.folder)
             os.chown(self.folder, owner.pw_uid, owner.pw_gid)
         self.folder.chmod(0o700)
@@ -159,6 +158,8 @@ class Cluster:
     def _run(self, program: str, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Runs one of PostgreSQL's programs as the cluster's owner; its words become the error's."""
         owner = _other_user()
+        if owner and self.folder.exists():
+            _open_way(self.folder)
         with tempfile.TemporaryFile("w+") as said:  # a pipe would stay open as long as the server runs
             done = subprocess.run(
                 [self.programs.path(program), *arguments],

@@ -11,11 +11,10 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
-from fastapi.responses import JSONResponse
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from app.access import Principal
-from app.errors import ApiError
+from app.errors import ApiError, AsciiJSON
 from app.intake import accept, as_body, cancel, visible
 from app.schemas import Page, ProblemDetails, Record, record
 from app.service import Service, service
@@ -125,7 +124,7 @@ async def _answer(request: Request, svc: Service, stored: Submission, *, waited:
     if waited and prefer and "wait" in prefer:
         headers["Preference-Applied"] = "wait"
     done = waited and stored.status in TERMINAL
-    return JSONResponse(await present(request, svc, stored), status_code=200 if done else 202, headers=headers)
+    return AsciiJSON(await present(request, svc, stored), status_code=200 if done else 202, headers=headers)
 
 
 async def present(request: Request, svc: Service, stored: Submission) -> dict[str, Any]:
@@ -160,13 +159,13 @@ async def list_submissions(  # noqa: PLR0917  (FastAPI's way)
     which = caller.listing(Filter(problem=texts[0], subject=texts[1], verdict=verdict, before=cursor))
     found = await svc.store.listed(which, limit + 1)
     items = [await present(request, svc, stored) for stored in found[:limit]]
-    return JSONResponse({"items": items, "next_cursor": str(found[limit - 1].seq) if len(found) > limit else None})
+    return AsciiJSON({"items": items, "next_cursor": str(found[limit - 1].seq) if len(found) > limit else None})
 
 
 @router.get("/submissions/{submission_id}", tags=["submissions"], response_model=Record, responses=refusals(404))
 async def show_submission(request: Request, submission_id: SubmissionId, caller: Caller, svc: Svc) -> Response:
     """The record as it stands."""
-    return JSONResponse(await present(request, svc, await visible(svc, caller, submission_id)))
+    return AsciiJSON(await present(request, svc, await visible(svc, caller, submission_id)))
 
 
 @router.delete(
@@ -175,7 +174,7 @@ async def show_submission(request: Request, submission_id: SubmissionId, caller:
 async def cancel_submission(request: Request, submission_id: SubmissionId, caller: Caller, svc: Svc) -> Response:
     """Cancels one that has not finished."""
     stored = await cancel(svc, await visible(svc, caller, submission_id))
-    return JSONResponse(await present(request, svc, stored))
+    return AsciiJSON(await present(request, svc, stored))
 
 
 @router.get(

@@ -189,7 +189,7 @@ class Store:
         row = await self._row(
             "SELECT count(*) FROM (SELECT 1 FROM submissions AS other, submissions AS mine WHERE mine.id = %s"
             " AND other.status = 'queued' AND (other.priority > mine.priority"
-            " OR other.priority = mine.priority AND other.seq < mine.seq) LIMIT %s) AS some",
+            " OR other.priority = mine.priority AND other.seq < mine.seq) LIMIT %s) AS counted",
             [submission.id, COUNTED_AHEAD],
         )
         return int(row[0]) if row else 0
@@ -236,7 +236,7 @@ class Store:
         """How many of a client's submissions have not ended, counted up to `limit`."""
         row = await self._row(
             "SELECT count(*) FROM (SELECT 1 FROM submissions"
-            " WHERE client = %s AND status IN ('queued', 'running') LIMIT %s) AS some",
+            " WHERE client = %s AND status IN ('queued', 'running') LIMIT %s) AS counted",
             [client, limit],
         )
         return int(row[0]) if row else 0
@@ -245,7 +245,7 @@ class Store:
         """(how many are queued, counted up to `limit`; age of the oldest in seconds)."""
         row = await self._row(
             "SELECT count(*), coalesce(extract(epoch FROM now() - min(created_at)), 0)"
-            " FROM (SELECT created_at FROM submissions WHERE status = 'queued' LIMIT %s) AS some",
+            " FROM (SELECT created_at FROM submissions WHERE status = 'queued' LIMIT %s) AS counted",
             [limit],
         )
         return (int(row[0]), float(row[1])) if row else (0, 0.0)
