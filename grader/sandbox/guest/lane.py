@@ -27,6 +27,7 @@ from grader.sandbox.guest import mounts, proc, seccomp, spare
 from grader.sandbox.guest.spare import Settings, Spare
 
 _TICK_S = 0.01
+_REST = 3  # a look at many processes takes long: this many times as long nobody looks again
 _READY_S = 60.0
 _DEATH_S = 20.0
 _SLACK_BYTES = 96 << 20  # beyond the limit for a moment: the reserve for telling, and what comes between two looks
@@ -40,6 +41,7 @@ class Live:
     limits: dict[str, Any]
     kills_before: int
     started: float = field(default_factory=time.monotonic)
+    next_look: float = 0.0
     spawned: bool = False
     cpu_s: float = 0.0
     resident_bytes: int = 0
@@ -81,7 +83,7 @@ class Lane:
         poll = select.poll()
         for descriptor in (self._connection.fileno(), *waiting, *([] if listener is None else [listener])):
             poll.register(descriptor, select.POLLIN)
-        for descriptor, _event in poll.poll(_TICK_S * 1000 if self._live else None):
+        for descriptor, _event in poll.poll(self._patience_ms()):
             if descriptor in waiting:
                 if not waiting[descriptor].ready:
                     waiting[descriptor].hear()
@@ -89,9 +91,12 @@ class Lane:
                 self._heed(listener)
             elif not self._obey():
                 return False
-        if self._live is not None:
+        if self._live is not None and time.monotonic() >= self._live.next_look:
             self._look(self._live)
         return True
+
+    def _patience_ms(self) -> float | None:
+        return None if self._live is None else max(0.0, (self._live.next_look - time.monotonic()) * 1000)
 
     def _refill(self) -> None:
         while len(self._spares) < self._settings.spares:
@@ -179,6 +184,8 @@ class Lane:
             self._finish(live, "memory", limit=limits["memory_bytes"], used=used)
         elif not self._settings.mounted and (used := proc.folder_bytes(live.child.folder)) > limits["file_bytes"]:
             self._finish(live, "files", limit=limits["file_bytes"], used=used)
+        took = time.monotonic() - live.started - wall
+        live.next_look = time.monotonic() + max(_TICK_S, _REST * took)
 
     def _memory(self, live: Live, pids: list[int]) -> int:
         """Bytes in use. Shared pages count for everybody who has them, so a sum that is too large is looked at again."""

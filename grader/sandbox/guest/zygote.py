@@ -14,7 +14,6 @@ import select
 import signal
 import socket
 import sys
-import warnings
 from contextlib import suppress
 from pathlib import Path
 
@@ -100,7 +99,6 @@ def _forget_ourselves() -> None:
     sys.path[:] = [entry for entry in sys.path if any(Path(entry).is_relative_to(folder) for folder in known)]
     sys.argv[:] = [runner.FILE]
     os.environ.update(PATH="/usr/bin:/bin", LANG="C.UTF-8")
-    warnings.resetwarnings()
     gc.collect()
     gc.freeze()
 
