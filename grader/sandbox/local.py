@@ -104,14 +104,30 @@ class LocalSandbox:
             listening.bind(str(self._folder / "guest.sock"))
             listening.listen(64)
             self._guest = subprocess.Popen(
-                self._command(listening.fileno()), pass_fds=[listening.fileno()], env=_environment(), cwd="/",
-                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True,
+                self._command(listening.fileno()),
+                pass_fds=[listening.fileno()],
+                env=_environment(),
+                cwd="/",
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
             )
 
     def _command(self, listening: int) -> list[str]:
-        return [sys.executable, "-I", "-B", "-X", "utf8", "-m", "grader.sandbox.guest", f"--listen={listening}", "--lifeline=0",
-                f"--folder={self._folder}/children", f"--spares={self._spares}",
-                f"--confinement={'full' if self._confined else 'none'}"]
+        return [
+            sys.executable,
+            "-I",
+            "-B",
+            "-X",
+            "utf8",
+            "-m",
+            "grader.sandbox.guest",
+            f"--listen={listening}",
+            "--lifeline=0",
+            f"--folder={self._folder}/children",
+            f"--spares={self._spares}",
+            f"--confinement={'full' if self._confined else 'none'}",
+        ]
 
     def _end_guest(self) -> None:
         guest, folder = self._guest, self._folder
@@ -132,6 +148,11 @@ class LocalSandbox:
 def _environment() -> dict[str, str]:
     """The guest's whole environment: nothing of ours."""
     return {
-        "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1", "TORCHDYNAMO_DISABLE": "1", "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+        "PATH": "/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "OMP_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "TORCHDYNAMO_DISABLE": "1",
+        "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
     }

@@ -188,7 +188,7 @@ class Lane:
         live.next_look = time.monotonic() + max(_TICK_S, _REST * took)
 
     def _memory(self, live: Live, pids: list[int]) -> int:
-        """Bytes in use. Shared pages count for everybody who has them, so a sum that is too large is looked at again."""
+        """Bytes in use. Shared pages count for all who have them, so a sum that is too large is looked at again."""
         most = sum(map(proc.memory, pids)) - live.child.memory_bytes
         if len(pids) == 1 or most <= live.limits["memory_bytes"]:
             return most

@@ -45,12 +45,18 @@ class Child:
     entry: Any = None
     arguments: list[Any] = field(default_factory=list)
     keywords: dict[str, Any] = field(default_factory=dict)
+    layouts: dict[str, Any] = field(default_factory=dict)
 
 
 def eager_compile(model: Any = None, **_options: Any) -> Any:
     """Stands in for `torch.compile`: compiling takes half a minute here, so the function runs as it is."""
     _flags.add("compiled_eagerly")
     return model if model is not None else lambda function: function
+
+
+def eager_module_compile(_module: torch.nn.Module, *_args: Any, **_options: Any) -> None:
+    """Stands in for `torch.nn.Module.compile`."""
+    _flags.add("compiled_eagerly")
 
 
 def serve(child: Child) -> None:
@@ -119,8 +125,12 @@ def _what_is_wrong(child: Child, request: dict[str, Any]) -> dict[str, Any] | No
         try:
             signature.bind(*[None] * count, **dict.fromkeys(keywords))
         except TypeError as error:
-            return {"signature": f"{name}{signature}"[:500], "reason": str(error)[:500], "count": count,
-                    "keywords": keywords}
+            return {
+                "signature": f"{name}{signature}"[:500],
+                "reason": str(error)[:500],
+                "count": count,
+                "keywords": keywords,
+            }
     return None
 
 
@@ -130,17 +140,15 @@ def _what_is_wrong(child: Child, request: dict[str, Any]) -> dict[str, Any] | No
 def _call(child: Child, request: dict[str, Any]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     mode = request["mode"]
     with _tensor_mode(mode):
-        if not request["same_memory"]:
-            child.arguments = [_value(child, value, mode) for value in request["args"]]
-            child.keywords = {name: _value(child, value, mode) for name, value in request["kwargs"].items()}
+        _set_arguments(child, request)
         function = _instance(child, request) if child.kind == "module" else child.entry
         inputs = _inputs(child)
-        before = {name: tensors.layout(tensor) for name, tensor in inputs.items()}
+        child.layouts = before = {name: tensors.layout(tensor) for name, tensor in inputs.items()}
         started = _clock()
         result = function(*child.arguments, **child.keywords)
         seconds = _clock() - started
         changed = {name: tensors.layout(tensor) for name, tensor in inputs.items()}
-        report = {
+        report: dict[str, Any] = {
             "seconds": seconds,
             "changed": {name: [before[name], now] for name, now in changed.items() if before[name] != now},
             "returned": tensors.describe(result, tensors.PLAIN | {FakeTensor} if mode == "fake" else tensors.PLAIN),
@@ -152,6 +160,19 @@ def _call(child: Child, request: dict[str, Any]) -> tuple[dict[str, Any], dict[s
 
 def _tensor_mode(mode: str) -> contextlib.AbstractContextManager[Any]:
     return FakeTensorMode() if mode == "fake" else contextlib.nullcontext()
+
+
+def _set_arguments(child: Child, request: dict[str, Any]) -> None:
+    """New tensors; for a call in the same memory the last ones again, but for those that were turned or resized."""
+    kept = {
+        n: t for n, t in _inputs(child).items() if request["same_memory"] and child.layouts.get(n) == tensors.layout(t)
+    }
+    named = [(str(position), value) for position, value in enumerate(request["args"])]
+    child.arguments = [kept[name] if name in kept else _value(child, value, request["mode"]) for name, value in named]
+    child.keywords = {
+        name: kept[name] if name in kept else _value(child, value, request["mode"])
+        for name, value in request["kwargs"].items()
+    }
 
 
 def _value(child: Child, value: Any, mode: str) -> Any:
@@ -222,10 +243,13 @@ def _tell(error: BaseException) -> dict[str, Any]:
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
     kind = type(error)
-    told = {"type": _class_text(kind, "__name__"), "module": _class_text(kind, "__module__"),
-            "message": _attempt(lambda: _text_of(error, kind))[:_MESSAGE_CHARACTERS]}
+    told: dict[str, Any] = {
+        "type": _class_text(kind, "__name__"),
+        "module": _class_text(kind, "__module__"),
+        "message": _attempt(lambda: _text_of(error, kind))[:_MESSAGE_CHARACTERS],
+    }
     frames = list(_frames(error))[-_FRAMES:]
-    if kind is SyntaxError or kind.__base__ is SyntaxError:
+    if isinstance(error, SyntaxError) and kind.__module__ == "builtins":
         told |= {"line": error.lineno, "column": error.offset, "text": error.text, "message": str(error.msg)}
     return told | {"frames": frames} | ({"line": frames[-1][0]} if frames else {})
 

@@ -60,8 +60,12 @@ def _settings(options: argparse.Namespace) -> Settings:
     if mounted:
         mounts.make_reachable((*confine.python_folders(), str(options.folder)))
     return Settings(
-        folder=options.folder.resolve(), confinement=confine.prepare() if confined else None, mounted=mounted,
-        spares=options.spares, device=options.device, warm_up=warm_up,
+        folder=options.folder.resolve(),
+        confinement=confine.prepare() if confined else None,
+        mounted=mounted,
+        spares=options.spares,
+        device=options.device,
+        warm_up=warm_up,
     )
 
 
@@ -74,7 +78,7 @@ def _prepare_torch() -> None:
     """What every child would otherwise do again: first calls, imports that torch puts off, an eager `torch.compile`."""
     torch.set_num_threads(1)
     torch.compile = runner.eager_compile
-    torch.nn.Module.compile = runner.eager_compile
+    setattr(torch.nn.Module, "compile", runner.eager_module_compile)
     warm_up()
     with FakeTensorMode(), suppress(RuntimeError):
         fake = torch.empty(2, 3, device="cuda")
@@ -90,11 +94,11 @@ def warm_up() -> None:
         y = torch.nn.functional.linear(x, w)
         y = torch.tanh(y / 4) * torch.sigmoid(x @ w.T)
         if torch.version.cuda is None:
-            y.sum().backward()
+            torch.autograd.backward(y.sum())
 
 
 def _forget_ourselves() -> None:
-    """The engine's folder is nothing that a submission should find on its path; what was imported is kept from the GC."""
+    """The engine's folder is nothing to find on a submission's path; what was imported is kept from the GC."""
     known = confine.python_folders()
     sys.path[:] = [entry for entry in sys.path if any(Path(entry).is_relative_to(folder) for folder in known)]
     sys.argv[:] = [runner.FILE]
@@ -136,7 +140,7 @@ def _fork_lane(connection: socket.socket, listening: socket.socket, settings: Se
 def _bury(lanes: set[int]) -> None:
     """Forgets lanes that ended; whatever a dead lane left behind came to us, and is killed."""
     with suppress(ChildProcessError):
-        while (pid := os.waitpid(-1, os.WNOHANG)[0]):
+        while pid := os.waitpid(-1, os.WNOHANG)[0]:
             lanes.discard(pid)
     for pid in proc.children(os.getpid()):
         if pid not in lanes:
