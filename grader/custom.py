@@ -22,6 +22,8 @@ NAME = "your-inputs"
 LARGEST = 10_000
 """Elements that the tensors of one call may have together, and so may the result."""
 
+DEEPEST = 8
+
 WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 NUMBERS: dict[str, tuple[type, ...]] = {
     "number": (int, float),
@@ -102,6 +104,8 @@ def read_tensor(name: str, literal: Any) -> Array:
     table = literal if isinstance(literal, dict) else {"values": literal}
     if not {"values"} <= table.keys() <= {"values", "dtype"} or table.get("dtype", DTYPES[0]) not in DTYPES:
         raise UsageError(f"inputs: {name!r} must be nested lists, or {{values, dtype}} with one of {', '.join(DTYPES)}")
+    if _depth(table["values"]) > DEEPEST:
+        raise UsageError(f"inputs: {name!r} has more than {DEEPEST} dimensions")
     if _count(table["values"]) > LARGEST:
         raise UsageError(f"inputs: {name!r} has more than {LARGEST} elements")
     try:
@@ -111,8 +115,17 @@ def read_tensor(name: str, literal: Any) -> Array:
     return Array(values=values, dtype=table.get("dtype", DTYPES[0]))
 
 
+def _depth(values: Any) -> int:
+    """How deep lists are nested, looked at no further than is needed; without recursion, since JSON may be deep."""
+    depth, level = 0, [values]
+    while depth <= DEEPEST and any(isinstance(value, list) for value in level):
+        level = [inner for value in level if isinstance(value, list) for inner in value]
+        depth += 1
+    return depth
+
+
 def _count(values: Any) -> int:
-    return sum(map(_count, values)) + 1 if isinstance(values, list) else 0 if values is None else 1
+    return max(1, sum(map(_count, values))) if isinstance(values, list) else 1
 
 
 def _numbers(name: str, values: Any) -> Any:
