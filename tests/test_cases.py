@@ -23,7 +23,8 @@ from grader.package import Code, load_code, measured_rounding, sources
 from grader.problem import Problem
 from grader.records import Mode, TensorValue
 from tests.calling import answer
-from tests.variants import RIGHT, WRONG
+from tests.variants import RIGHT
+from tests.wrong_variants import WRONG
 
 DIGEST = """
 import sys
