@@ -59,7 +59,6 @@ def bounds(kind: str) -> tuple[Change, ...]:
 
 CAPS, SEEN = ("gate", "up", "product"), ("gate", "product", "inside")
 JOINT = tuple({"joint": cap, "joint_sigmoid": seen} for cap, seen in product(CAPS, SEEN))
-
 CLAMPS: tuple[Change, ...] = (
     {"gate_bound": "top", "up_bound": "hard"},
     {"gate_bound": "top", "up_bound": "top"},
@@ -158,13 +157,12 @@ def explanations(
 
     Both are None where such code raises. The unit is infinite where such code overflows the dtype.
     """
-    x, caps = input_tensor, (gate_cap, up_cap)
-    straight = projected(x, gate_projection, up_projection)
+    straight = projected(input_tensor, gate_projection, up_projection)
     square = gate_projection.shape[0] == gate_projection.shape[1]
-    turned = projected(x, gate_projection.T, up_projection.T) if square else None
+    turned = projected(input_tensor, gate_projection.T, up_projection.T) if square else None
     for names, formula in formulas():
-        projections = turned if formula.transposed else straight
-        yield names, *(Pass(formula, projections, caps, dtype).run() if projections else (None, None))
+        taken = turned if formula.transposed else straight
+        yield names, *(Pass(formula, taken, (gate_cap, up_cap), dtype).run() if taken else (None, None))
 
 
 def projected(x: Tensor, gate_projection: Tensor, up_projection: Tensor) -> tuple[tuple[Tensor, Tensor], ...]:
@@ -178,8 +176,8 @@ class Pass:
     def __init__(self, formula: Formula, projections: Any, caps: tuple[float, float], dtype: str) -> None:
         info = torch.finfo(getattr(torch, dtype))
         (gate, gate_size), (up, up_size) = reversed(projections) if formula.swapped else projections
-        self.formula, self.info, self.eps = formula, info, max(info.eps, WIDE)
-        self.caps = arranged(formula, caps)
+        self.formula, self.caps, self.info = formula, arranged(formula, caps), info
+        self.eps = max(info.eps, WIDE)
         self.gate, self.up = gate.clone().requires_grad_(), up.clone().requires_grad_()
         self.gate_size, self.up_size = gate_size, up_size
         self.errors: list[Error] = [(self.gate, self.eps * gate_size), (self.up, self.eps * up_size)]
