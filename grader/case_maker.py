@@ -53,15 +53,7 @@ def _make_one(problem: Problem, code: Code, recipe: Recipe, given: tuple[bytes, 
 
 def build_case(problem: Problem, code: Code, recipe: Recipe, arguments: Arguments) -> Case:
     """One case with its expected answer and allowance."""
-    call = Call(
-        args=tuple(to_value(argument) for argument in arguments.args),
-        kwargs={name: to_value(argument) for name, argument in arguments.kwargs.items()},
-        init=dict(arguments.init),
-        state={name: tensor_value(array) for name, array in arguments.state.items()},
-        mode=recipe.mode,
-        same_memory=recipe.same_memory,
-        backward=recipe.backward,
-    )
+    call = make_call(recipe, arguments)
     args, kwargs = in_double(call)
     expected = code.reference(*args, **kwargs)
     shape, compared = tuple(expected.shape), recipe.kind == VALUES
@@ -77,6 +69,19 @@ def build_case(problem: Problem, code: Code, recipe: Recipe, arguments: Argument
         result_dtype=recipe.dtype,
         expected=expected.contiguous() if compared else None,
         allowance=FACTOR * code.rounding(*args, dtype=recipe.dtype, **kwargs).contiguous() if compared else None,
+    )
+
+
+def make_call(recipe: Recipe, arguments: Arguments) -> Call:
+    """The call as it travels."""
+    return Call(
+        args=tuple(to_value(argument) for argument in arguments.args),
+        kwargs={name: to_value(argument) for name, argument in arguments.kwargs.items()},
+        init=dict(arguments.init),
+        state={name: tensor_value(array) for name, array in arguments.state.items()},
+        mode=recipe.mode,
+        same_memory=recipe.same_memory,
+        backward=recipe.backward,
     )
 
 

@@ -139,9 +139,11 @@ def export_version(problem: Problem, version: str) -> dict[str, bytes]:
     return {name: (folder / version / name).read_bytes() for name in FILES}
 
 
-def import_version(problem: Problem, files: Mapping[str, bytes], *, activate: bool = True) -> CaseSet:
+def import_version(problem: Problem, version: str, files: Mapping[str, bytes], *, activate: bool = True) -> CaseSet:
     """Stores what `export_version` gave, here or on another machine. Raises CasesError where it was altered."""
     folder = folder_of(problem)
+    if files.keys() != set(FILES) or version_of(files[MANIFEST]) != version:
+        raise CasesError(f"{problem.slug}: these are not the files of version {version[:64]!r} of its cases")
     with locked(folder):
         return _store(problem, folder, {name: files[name] for name in FILES}, None, activate)
 

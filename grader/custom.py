@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import torch
 
 from grader.case import PUBLIC, Case
-from grader.case_maker import build_case
+from grader.case_maker import build_case, in_double, make_call
 from grader.draw import DTYPES, Arguments, Array, Recipe
 from grader.errors import UsageError
-from grader.package import load_code
-from grader.records import Scalar
+from grader.package import Code, load_code
+from grader.records import Call, Scalar
 
 if TYPE_CHECKING:
     from grader.problem import Parameter, Problem
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 NAME = "your-inputs"
 LARGEST = 10_000
 """Elements that the tensors of one call may have together, and so may the result."""
+
+DEEPEST = 8
 
 WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 NUMBERS: dict[str, tuple[type, ...]] = {
@@ -47,13 +50,28 @@ def custom_case(problem: Problem, literals: Mapping[str, Any]) -> Case:
     if sum(array.values.size for array in arrays) > LARGEST:
         raise UsageError(f"inputs: the tensors have more than {LARGEST} elements together")
     recipe = Recipe(name=NAME, arguments=lambda draw: arguments, dtype=dtypes.pop(), visibility=PUBLIC)
+    code = load_code(problem)
     try:
-        case = build_case(problem, load_code(problem), recipe, arguments)
+        if result_size(code, make_call(recipe, arguments)) > LARGEST:
+            raise UsageError(f"inputs: the result has more than {LARGEST} elements")
+        return build_case(problem, code, recipe, arguments)
     except (RuntimeError, IndexError, ValueError, TypeError, ZeroDivisionError) as error:
         raise UsageError(f"inputs: the reference can't take them: {str(error)[:200]}") from error
-    if math.prod(case.shape) > LARGEST:
-        raise UsageError(f"inputs: the result has more than {LARGEST} elements")
-    return case
+
+
+def result_size(code: Code, call: Call) -> int:
+    """How many elements the answer would have, found on tensors that hold no values."""
+    args, kwargs = in_double(call)
+    return int(code.reference(*without_values(args), **without_values(kwargs)).numel())
+
+
+def without_values(value: Any) -> Any:
+    """The same arguments with every tensor on the device `meta`."""
+    if isinstance(value, torch.Tensor):
+        return value.to("meta")
+    if isinstance(value, dict):
+        return {key: without_values(inner) for key, inner in value.items()}
+    return tuple(map(without_values, value)) if isinstance(value, tuple) else value
 
 
 def read_arguments(problem: Problem, literals: Mapping[str, Any]) -> Arguments:
@@ -102,6 +120,8 @@ def read_tensor(name: str, literal: Any) -> Array:
     table = literal if isinstance(literal, dict) else {"values": literal}
     if not {"values"} <= table.keys() <= {"values", "dtype"} or table.get("dtype", DTYPES[0]) not in DTYPES:
         raise UsageError(f"inputs: {name!r} must be nested lists, or {{values, dtype}} with one of {', '.join(DTYPES)}")
+    if _depth(table["values"]) > DEEPEST:
+        raise UsageError(f"inputs: {name!r} has more than {DEEPEST} dimensions")
     if _count(table["values"]) > LARGEST:
         raise UsageError(f"inputs: {name!r} has more than {LARGEST} elements")
     try:
@@ -111,8 +131,17 @@ def read_tensor(name: str, literal: Any) -> Array:
     return Array(values=values, dtype=table.get("dtype", DTYPES[0]))
 
 
+def _depth(values: Any) -> int:
+    """How deep lists are nested, looked at no further than is needed; without recursion, since JSON may be deep."""
+    depth, level = 0, [values]
+    while depth <= DEEPEST and any(isinstance(value, list) for value in level):
+        level = [inner for value in level if isinstance(value, list) for inner in value]
+        depth += 1
+    return depth
+
+
 def _count(values: Any) -> int:
-    return sum(map(_count, values)) + 1 if isinstance(values, list) else 0 if values is None else 1
+    return max(1, sum(map(_count, values))) if isinstance(values, list) else 1
 
 
 def _numbers(name: str, values: Any) -> Any:

@@ -56,12 +56,12 @@ def explain(code: Code, cases: Sequence[Case]) -> Explanations:
     """Computes every formula in every case that compares values and has any."""
     told = [case for case in cases if case.kind == VALUES and case.expected is not None and case.expected.numel()]
     columns = [_explain_case(code, case) for case in told]
+    if not columns or not columns[0][0]:
+        return Explanations()
     places, start = {}, 0
     for number, (case, (_, output, _, _)) in enumerate(zip(told, columns, strict=True)):
         places[case.name] = (number, start, start + output.shape[1])
         start += output.shape[1]
-    if not columns or not columns[0][0]:
-        return Explanations()
     output, allowance = (np.concatenate([column[i] for column in columns], axis=1) for i in (1, 2))
     return Explanations(
         mistakes=columns[0][0],

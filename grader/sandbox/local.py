@@ -12,12 +12,13 @@ import sys
 import tempfile
 import threading
 from collections.abc import Generator
+from dataclasses import dataclass
 from pathlib import Path
 
-from grader.errors import SandboxFailed, SandboxUnavailable
-from grader.records import CaseReport, Job, RunEnd
-from grader.sandbox.guest import confine
-from grader.sandbox.supervisor import Lane
+from grader.errors import SandboxError, SandboxFailed, SandboxUnavailable
+from grader.records import Call, CaseReport, Job, RunEnd
+from grader.sandbox.guest import confine, landlock
+from grader.sandbox.supervisor import Lane, warm_for
 
 _STOP_S = 10.0
 
@@ -35,7 +36,7 @@ class LocalSandbox:
         self._lock = threading.Lock()
         self._guest: subprocess.Popen[bytes] | None = None
         self._folder: Path | None = None
-        self._lanes: list[Lane] = []
+        self._lanes: dict[str, list[Lane]] = {}
 
     def start(self) -> None:
         """Starts the guest if none runs. SandboxUnavailable where this machine can't confine."""
@@ -44,7 +45,8 @@ class LocalSandbox:
 
     def run(self, job: Job) -> Generator[CaseReport | RunEnd, None, None]:
         """See `grader.sandbox.base`."""
-        lane = self._lane()
+        waiting = self._lanes.setdefault(warm_for(job), [])
+        lane = self._lane(waiting)
         whole = False
         try:
             yield from lane.run(job)
@@ -54,22 +56,23 @@ class LocalSandbox:
             raise
         finally:
             if whole:
-                self._lanes.append(lane)
+                waiting.append(lane)
             else:
                 lane.close()
 
     def close(self) -> None:
         """Ends the guest and all its children; removes its folder."""
         with self._lock:
-            while self._lanes:
-                self._lanes.pop().close()
+            for lane in [lane for lanes in self._lanes.values() for lane in lanes]:
+                lane.close()
+            self._lanes.clear()
             self._end_guest()
 
     # ------------------------------------------------------------ the guest
 
-    def _lane(self) -> Lane:
+    def _lane(self, waiting: list[Lane]) -> Lane:
         with contextlib.suppress(IndexError):
-            return self._lanes.pop()
+            return waiting.pop()
         with self._lock:
             self._ensure_guest()
             return Lane(self._connect())
@@ -104,14 +107,30 @@ class LocalSandbox:
             listening.bind(str(self._folder / "guest.sock"))
             listening.listen(64)
             self._guest = subprocess.Popen(
-                self._command(listening.fileno()), pass_fds=[listening.fileno()], env=_environment(), cwd="/",
-                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True,
+                self._command(listening.fileno()),
+                pass_fds=[listening.fileno()],
+                env=_environment(),
+                cwd="/",
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
             )
 
     def _command(self, listening: int) -> list[str]:
-        return [sys.executable, "-I", "-B", "-X", "utf8", "-m", "grader.sandbox.guest", f"--listen={listening}", "--lifeline=0",
-                f"--folder={self._folder}/children", f"--spares={self._spares}",
-                f"--confinement={'full' if self._confined else 'none'}"]
+        return [
+            sys.executable,
+            "-I",
+            "-B",
+            "-X",
+            "utf8",
+            "-m",
+            "grader.sandbox.guest",
+            f"--listen={listening}",
+            "--lifeline=0",
+            f"--folder={self._folder}/children",
+            f"--spares={self._spares}",
+            f"--confinement={'full' if self._confined else 'none'}",
+        ]
 
     def _end_guest(self) -> None:
         guest, folder = self._guest, self._folder
@@ -132,6 +151,48 @@ class LocalSandbox:
 def _environment() -> dict[str, str]:
     """The guest's whole environment: nothing of ours."""
     return {
-        "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1", "TORCHDYNAMO_DISABLE": "1", "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+        "PATH": "/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "OMP_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "TORCHDYNAMO_DISABLE": "1",
+        "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
     }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that `grader doctor` looked for. needed: without it no sandbox can run here."""
+
+    what: str
+    found: bool
+    text: str
+    needed: bool = False
+
+
+def doctor() -> tuple[Finding, ...]:
+    """What this machine has for confining submissions, and whether a confined child really starts."""
+    lacks = confine.missing()
+    findings = [Finding(what="confinement", found=not lacks, needed=True, text="; ".join(lacks) or _mechanisms())]
+    if not lacks:
+        findings.append(_trial())
+    return tuple(findings)
+
+
+def _mechanisms() -> str:
+    own_uid = "an own uid for each child" if os.geteuid() == 0 else "one uid for all children (only root has more)"
+    return f"Landlock ABI {landlock.abi()}, seccomp with notices, {own_uid}"
+
+
+def _trial() -> Finding:
+    """Starts a sandbox and runs a submission of one line in it."""
+    sandbox = LocalSandbox(spares=1)
+    try:
+        *_, end = sandbox.run(Job(source="def f(): return 1", name="f", calls=(Call(),)))
+        text = f"a confined child ran and is gone, {1000 * end.usage.wall_s:.0f} ms" if isinstance(end, RunEnd) else "?"
+        return Finding(what="sandbox", found=True, needed=True, text=text)
+    except SandboxError as error:
+        return Finding(what="sandbox", found=False, needed=True, text=str(error))
+    finally:
+        sandbox.close()

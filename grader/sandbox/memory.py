@@ -44,8 +44,13 @@ class Memory:
         return {
             "args": [self._told(str(position), value) for position, value in enumerate(call.args)],
             "kwargs": {name: self._told(name, value) for name, value in call.kwargs.items()},
-            "init": dict(call.init), "state": state, "mode": str(call.mode), "same_memory": call.same_memory,
-            "backward": call.backward, "want_gradients": call.want_gradients, "result_bytes": call.result_bytes,
+            "init": dict(call.init),
+            "state": state,
+            "mode": str(call.mode),
+            "same_memory": call.same_memory,
+            "backward": call.backward,
+            "want_gradients": call.want_gradients,
+            "result_bytes": call.result_bytes,
         }
 
     def _told(self, name: str, value: Value) -> Any:
@@ -56,17 +61,23 @@ class Memory:
             offset = self._end
             self._end += -(-len(value.data) // _ALIGNMENT) * _ALIGNMENT
         if offset + len(value.data) > len(self._arena):
-            raise SandboxFailed(f"the inputs of this problem need more than the {len(self._arena)} bytes of shared memory")
+            raise SandboxFailed(
+                f"the inputs of this problem need more than the {len(self._arena)} bytes of shared memory"
+            )
         self._arena[offset : offset + len(value.data)] = value.data
         return Placed(value=value, offset=offset)
 
-    def mutations(self, changed: Mapping[str, tuple[list[Any], list[Any]]]) -> tuple[Mutation, ...]:
+    def mutations(self, changed: Mapping[str, list[list[Any]]]) -> tuple[Mutation, ...]:
         """What became of the inputs: values as they lie in memory, the rest as the child tells it."""
         found = []
         for name, placed in self._inputs.items():
             if name in changed:
                 before, now = changed[name]
-                found += [Mutation(argument=name, what=what) for what, a, b in zip(_LAYOUT, before, now, strict=True) if a != b]
+                found += [
+                    Mutation(argument=name, what=what)
+                    for what, a, b in zip(_LAYOUT, before, now, strict=True)
+                    if a != b
+                ]
             data = placed.value.data
             if self._arena[placed.offset : placed.offset + len(data)] != data:
                 found.append(Mutation(argument=name, what="values", index=self._first_difference(placed)))
@@ -92,5 +103,11 @@ class Memory:
 
 def _spec(placed: Placed) -> dict[str, Any]:
     value = placed.value
-    return {"dtype": value.dtype, "shape": value.shape, "strides": value.strides, "offset": placed.offset,
-            "bytes": len(value.data), "requires_grad": value.requires_grad}
+    return {
+        "dtype": value.dtype,
+        "shape": value.shape,
+        "strides": value.strides,
+        "offset": placed.offset,
+        "bytes": len(value.data),
+        "requires_grad": value.requires_grad,
+    }

@@ -60,8 +60,13 @@ class ReportModel(_Closed):
     raised: RaisedModel | None = None
     problem: ProblemModel | None = None
     seconds: Annotated[float, Field(ge=0, le=1e6)] = 0.0
-    changed: Annotated[dict[Name, Annotated[list[Annotated[list[Any], Field(min_length=5, max_length=5)]],
-                                            Field(min_length=2, max_length=2)]], Field(max_length=64)] = {}
+    changed: Annotated[
+        dict[
+            Name,
+            Annotated[list[Annotated[list[Any], Field(min_length=5, max_length=5)]], Field(min_length=2, max_length=2)],
+        ],
+        Field(max_length=64),
+    ] = {}
     returned: ReturnedModel | None = None
 
 
@@ -111,7 +116,9 @@ def _missing(problem: ProblemModel, job: Job) -> Raised:
     if problem.found:
         message = f"`{job.name}` is no {what}: it is of type {problem.found}"
     elif problem.defined:
-        message = f"the source defines no {what} `{job.name}`; it defines {', '.join(f'`{n}`' for n in problem.defined[:8])}"
+        message = (
+            f"the source defines no {what} `{job.name}`; it defines {', '.join(f'`{n}`' for n in problem.defined[:8])}"
+        )
     else:
         message = f"the source defines no {what} `{job.name}`"
     return Raised(type="NameError", module="builtins", message=message)
@@ -120,8 +127,10 @@ def _missing(problem: ProblemModel, job: Job) -> Raised:
 def _misfit(problem: ProblemModel, job: Job) -> Raised:
     arguments = [f"{problem.count} by position"] if problem.count else []
     arguments += [f"`{name}` by keyword" for name in problem.keywords]
-    message = (f"`{problem.signature}` can't take the call: {problem.reason}. "
-               f"It must take {', '.join(arguments) or 'no arguments'}")
+    message = (
+        f"`{problem.signature}` can't take the call: {problem.reason}. "
+        f"It must take {', '.join(arguments) or 'no arguments'}"
+    )
     return Raised(type="TypeError", module="builtins", message=message)
 
 
@@ -131,20 +140,34 @@ def call_report(index: int, reply: Reply, mutations: tuple[Mutation, ...]) -> Ca
     if report.raised or report.returned is None:
         raised = _raised(report.raised) if report.raised else Raised(type="?", module="?", message="")
         return CaseReport(call=index, outcome=Outcome.RAISED, raised=raised, mutations=mutations)
-    return CaseReport(call=index, outcome=Outcome.RETURNED, returned=_returned(report.returned, reply.tensors),
-                      mutations=mutations, seconds=report.seconds)
+    return CaseReport(
+        call=index,
+        outcome=Outcome.RETURNED,
+        returned=_returned(report.returned, reply.tensors),
+        mutations=mutations,
+        seconds=report.seconds,
+    )
 
 
 def _returned(told: ReturnedModel, tensors: dict[str, wire.Tensor]) -> Returned:
     result = tensors.get("result")
     gradients = {
-        name.removeprefix("gradient."): TensorValue(dtype=t.dtype, shape=t.shape, strides=_contiguous(t.shape), data=t.data)
-        for name, t in tensors.items() if name.startswith("gradient.")
+        name.removeprefix("gradient."): TensorValue(
+            dtype=t.dtype, shape=t.shape, strides=_contiguous(t.shape), data=t.data
+        )
+        for name, t in tensors.items()
+        if name.startswith("gradient.")
     }
     return Returned(
-        plain=told.plain, what=told.what, dtype=told.dtype, shape=tuple(told.shape), device=told.device,
-        data=result.data if result else None, differentiable=told.differentiable,
-        finite_gradients=told.finite_gradients, gradients=gradients,
+        plain=told.plain,
+        what=told.what,
+        dtype=told.dtype,
+        shape=tuple(told.shape),
+        device=told.device,
+        data=result.data if result else None,
+        differentiable=told.differentiable,
+        finite_gradients=told.finite_gradients,
+        gradients=gradients,
     )
 
 
@@ -154,5 +177,12 @@ def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _raised(told: RaisedModel) -> Raised:
     frames = tuple((int(line), str(name)) for line, name in told.frames)
-    return Raised(type=told.type, module=told.module, message=told.message, line=told.line, frames=frames,
-                  column=told.column, text=told.text)
+    return Raised(
+        type=told.type,
+        module=told.module,
+        message=told.message,
+        line=told.line,
+        frames=frames,
+        column=told.column,
+        text=told.text,
+    )

@@ -18,11 +18,12 @@ import signal
 import socket
 import time
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from grader.errors import SandboxFailed
-from grader.records import CaseReport, Job, Outcome, RunEnd, Usage
+from grader.exceptions import is_allocation_failure
+from grader.records import CaseReport, Job, Mode, Outcome, RunEnd, Usage
 from grader.sandbox.guest import wire
 from grader.sandbox.memory import Memory
 from grader.sandbox.reports import Reply, call_report, load_report, parse
@@ -30,7 +31,6 @@ from grader.sandbox.reports import Reply, call_report, load_report, parse
 _REPORT_BYTES = 1 << 20  # the largest reply besides its tensors
 _SHOWN_BYTES = 64 << 10  # of stdout and stderr each
 _GRACE_S = 60.0  # beyond the wall limit, before a silent lane is given up
-_STREAMS = ("stdout", "stderr")
 _GRADIENTS = 16  # a result's gradients are at most so many times as large
 
 
@@ -70,8 +70,17 @@ class _Run:
         self._connection, self._job = connection, job
         limits = job.limits
         self._deadline = time.monotonic() + limits.wall_s + _GRACE_S
-        self._ask(do="take", limits={"wall_s": limits.wall_s, "cpu_s": limits.cpu_s, "memory_bytes": limits.memory_bytes,
-                                     "processes": limits.processes, "file_bytes": limits.file_bytes})
+        self._ask(
+            do="take",
+            mode=warm_for(job),
+            limits={
+                "wall_s": limits.wall_s,
+                "cpu_s": limits.cpu_s,
+                "memory_bytes": limits.memory_bytes,
+                "processes": limits.processes,
+                "file_bytes": limits.file_bytes,
+            },
+        )
         message, pipes = self._receive(descriptors=5)
         self._data_bytes = message["idle_data_bytes"] + limits.memory_bytes
         self._requests, self._replies, self._stdout, self._stderr, arena = pipes
@@ -79,7 +88,7 @@ class _Run:
         self._memory = Memory(mmap.mmap(arena, 0))
         for descriptor in pipes[:4]:
             os.set_blocking(descriptor, False)
-        self._output = {stream: bytearray() for stream in _STREAMS}
+        self._output = {"stdout": bytearray(), "stderr": bytearray()}
         self._output_bytes, self._shown, self._truncated = 0, True, False
         self._reply = bytearray()
         self._flags: set[str] = set()
@@ -104,22 +113,39 @@ class _Run:
         self._load()
         report = load_report(self._next_reply(0), self._job)
         if report.outcome is Outcome.RETURNED:
-            for self._current, call in enumerate(self._job.calls):
+            for index, call in enumerate(self._job.calls):
+                self._current = index
                 self._hide_output()
                 self._send(do="call", **self._memory.place(call))
                 yield report
                 reply = self._next_reply(call.result_bytes * (1 + call.want_gradients * _GRADIENTS))
-                report = call_report(self._current, reply, self._memory.mutations(reply.report.changed))
+                report = self._weighed(call_report(self._current, reply, self._memory.mutations(reply.report.changed)))
+                if report.outcome is Outcome.MEMORY_LIMIT:
+                    break
         yield report
+
+    def _weighed(self, report: CaseReport) -> CaseReport:
+        """An allocation that failed is the memory limit at work, and ends the run as every limit does."""
+        if report.raised is None or not is_allocation_failure(report.raised):
+            return report
+        reason = f"an allocation failed: {_mib(self._job.limits.memory_bytes)} of memory are allowed"
+        return replace(report, outcome=Outcome.MEMORY_LIMIT, reason=reason)
 
     def _load(self) -> None:
         job, limits = self._job, self._job.limits
         calls = [(0, call.init) if job.kind == "module" else (len(call.args), call.kwargs) for call in job.calls]
         self._send(
-            do="load", source=job.source, name=job.name, kind=job.kind,
+            do="load",
+            source=job.source,
+            name=job.name,
+            kind=job.kind,
             patterns=sorted({(count, tuple(sorted(keywords))) for count, keywords in calls}),
-            limits={"data_bytes": self._data_bytes, "file_bytes": limits.file_bytes, "cpu_s": limits.cpu_s,
-                    "torch_threads": limits.torch_threads},
+            limits={
+                "data_bytes": self._data_bytes,
+                "file_bytes": limits.file_bytes,
+                "cpu_s": limits.cpu_s,
+                "torch_threads": limits.torch_threads,
+            },
         )
 
     def _hide_output(self) -> None:
@@ -138,8 +164,12 @@ class _Run:
             self._ended = self._stop("killed")
         details = self._ended.details
         return RunEnd(
-            usage=Usage(**details["usage"]), stdout=_text(self._output["stdout"]), stderr=_text(self._output["stderr"]),
-            output_truncated=self._truncated, flags=frozenset(self._flags), reached=tuple(details["reached"]),
+            usage=Usage(**details["usage"]),
+            stdout=_text(self._output["stdout"]),
+            stderr=_text(self._output["stderr"]),
+            output_truncated=self._truncated,
+            flags=frozenset(self._flags),
+            reached=tuple(details["reached"]),
         )
 
     def close(self) -> None:
@@ -264,22 +294,42 @@ class _Run:
         return message, received
 
 
+def warm_for(job: Job) -> str:
+    """The kind of calls that the child should be warm for."""
+    return "real" if any(call.mode is Mode.REAL for call in job.calls) or not job.calls else "fake"
+
+
 def _seen(ended: Ended, job: Job) -> tuple[Outcome, str]:
     """How a run ended, in our vocabulary and in words: the limit, its value and what was used."""
-    details, limits = ended.details, job.limits
+    details = ended.details
     match ended.how:
         case "violation":
             return Outcome.VIOLATION, f"the system call {details['call']}, which no solution needs, was stopped"
         case "malformed":
             return Outcome.MALFORMED, "something other than a result was written to the channel for results"
         case "time":
-            return Outcome.TIME_LIMIT, f"{details['used']:.1f} s of {details['kind']} were used, {details['limit']:g} s are allowed"
+            used, kind, limit = details["used"], details["kind"], details["limit"]
+            return Outcome.TIME_LIMIT, f"{used:.1f} s of {kind} were used, {limit:g} s are allowed"
         case "memory":
-            return Outcome.MEMORY_LIMIT, f"{_mib(details['used'])} of memory were used, {_mib(details['limit'])} are allowed"
+            return (
+                Outcome.MEMORY_LIMIT,
+                f"{_mib(details['used'])} of memory were used, {_mib(details['limit'])} are allowed",
+            )
+        case "starved":
+            return (
+                Outcome.MEMORY_LIMIT,
+                f"all processes together needed more than the {_mib(job.limits.memory_bytes)} allowed",
+            )
         case "output":
-            return Outcome.OUTPUT_LIMIT, f"more than the {limits.output_bytes >> 10} KiB were printed that are allowed"
+            return (
+                Outcome.OUTPUT_LIMIT,
+                f"more than the {job.limits.output_bytes >> 10} KiB were printed that are allowed",
+            )
         case "files":
-            return Outcome.OUTPUT_LIMIT, f"{_mib(details['used'])} were written to files, {_mib(details['limit'])} are allowed"
+            return (
+                Outcome.OUTPUT_LIMIT,
+                f"files of {_mib(details['used'])} were written, {_mib(details['limit'])} are allowed",
+            )
         case _:
             return _death(details)
 
@@ -287,7 +337,7 @@ def _seen(ended: Ended, job: Job) -> tuple[Outcome, str]:
 def _death(details: dict[str, Any]) -> tuple[Outcome, str]:
     code = details.get("code", 0)
     if details.get("starved"):
-        return Outcome.MEMORY_LIMIT, "the machine's memory for submissions ran out"
+        return Outcome.MEMORY_LIMIT, "the kernel ended the process because its memory ran out"
     if code == -signal.SIGSYS:
         return Outcome.VIOLATION, "a system call of a foreign kind was stopped"
     if code < 0:

@@ -56,9 +56,6 @@ def arguments(plan: Plan, dtype: str) -> Callable[[Draw], Arguments]:
     return draw_arguments
 
 
-EXTREME_SIZES = (50, 150), (20, 60), (20, 60)
-
-
 def ordinary(plan: Plan, dtype: str, draw: Draw) -> tuple[Numbers, Numbers, Numbers]:
     """Bell-shaped inputs and projections; with `repeated` inputs every first-dimension slice is the same."""
     shape = (*plan.lead, plan.d_in)
@@ -70,16 +67,16 @@ def ordinary(plan: Plan, dtype: str, draw: Draw) -> tuple[Numbers, Numbers, Numb
 def extreme(plan: Plan, dtype: str, draw: Draw) -> tuple[Numbers, Numbers, Numbers]:
     """Projections of some +-10^4; in float16 so large that they overflow to infinity.
 
-    Of one float16 projection all products have the same sign, so that it makes no difference whether partial sums
-    overflow: that depends on the kernel.
+    All products of one projection have the same sign. So nothing cancels out, where rounding alone would decide between
+    two far ends, and it makes no difference whether partial sums overflow, which depends on the kernel.
     """
-    shapes = (*plan.lead, plan.d_in), (plan.d_ff, plan.d_in), (plan.d_ff, plan.d_in)
-    if dtype != "float16":
-        x, gate, up = (draw.spread_signs(shape, *size) for shape, size in zip(shapes, EXTREME_SIZES, strict=True))
-        return x, gate, up
+    x_size, w_size = ((200, 400), (300, 500)) if dtype == "float16" else ((50, 150), (20, 60))
     column = draw.signs((plan.d_in,))
-    x, gate, up = (column * draw.signs((*shape[:-1], 1)) * draw.uniform(shape, 200, 400) for shape in shapes)
-    return x, gate, up
+
+    def aligned(shape: tuple[int, ...], size: tuple[int, int]) -> Numbers:
+        return column * draw.signs((*shape, 1)) * draw.uniform((*shape, plan.d_in), *size)
+
+    return aligned(plan.lead, x_size), aligned((plan.d_ff,), w_size), aligned((plan.d_ff,), w_size)
 
 
 def recipe(name: str, plan: Plan, tags: str, dtype: str = "float32", **more: Any) -> Recipe:

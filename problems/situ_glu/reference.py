@@ -5,9 +5,12 @@ f(g, u) = b1 tanh(g/b1) sigmoid(g) * b2 tanh(u/b2), g = x Wg^T, u = x Wu^T.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
+Branch = Callable[[Tensor], tuple[Tensor, Tensor]]
 WIDE = torch.finfo(torch.float32).eps
 
 
@@ -35,26 +38,52 @@ def rounding(
     """One unit of rounding for each element, float64 [..., d_ff], for inputs of the dtype.
 
     eps is the dtype's, but at least float32's, which float64 inputs may be computed in. Three things add up:
-    the projections' errors, eps |x| |W|^T each, as far as the function passes them on; eps times the result; and the
-    absolute errors of tanh and sigmoid in wide precision, which 2 sigmoid(2z) - 1 and (1 + tanh(z/2)) / 2 have
-    (1/max: the sigmoid below which exp(-g) overflows the dtype), with the smallest subnormal for underflow.
+    the projections' errors, eps |x| |W|^T each, as far as the function passes them on, at its steepest within that
+    error; eps times the result; and the absolute errors of tanh and sigmoid in wide precision, which
+    2 sigmoid(2z) - 1 and (1 + tanh(z/2)) / 2 have (1/max: the sigmoid below which exp(-g) overflows the dtype).
+    Twice the smallest subnormal stands for underflow.
     """
-    gate, up = input_tensor @ gate_projection.T, input_tensor @ up_projection.T
-    s, t, v = torch.sigmoid(gate), torch.tanh(gate / gate_cap), torch.tanh(up / up_cap)
     info = torch.finfo(getattr(torch, dtype))
     eps = max(info.eps, WIDE)
-    by_gate = up_cap * v * ((1 - t * t) * s + gate_cap * t * s * (1 - s))
-    by_up = gate_cap * t * s * (1 - v * v)
-    carried = spread(by_gate, input_tensor, gate_projection) + spread(by_up, input_tensor, up_projection)
+    gate, gate_error = projected(input_tensor, gate_projection, eps)
+    up, up_error = projected(input_tensor, up_projection, eps)
+    s, t, v = torch.sigmoid(gate), torch.tanh(gate / gate_cap), torch.tanh(up / up_cap)
+    gate_size, gate_slope = steepest(lambda g: gate_branch(g, gate_cap), gate, gate_error)
+    up_size, up_slope = steepest(lambda u: up_branch(u, up_cap), up, up_error)
     both = gate_cap * up_cap
     return (
-        eps * (carried + (both * t * s * v).abs())
+        carried(gate_slope * up_size, gate_error)
+        + carried(up_slope * gate_size, up_error)
+        + eps * both * (t * s * v).abs()
         + WIDE * both * s * (t.abs() + v.abs())
         + (WIDE + 1 / info.max) * both * (t * v).abs()
         + 2 * both * info.smallest_normal * info.eps
     )
 
 
-def spread(slope: Tensor, input_tensor: Tensor, projection: Tensor) -> Tensor:
-    """|slope| |x| |W|^T; 0 where the function is flat, also at infinity."""
-    return torch.nan_to_num(slope.abs() * (input_tensor.abs() @ projection.abs().T), nan=0.0)
+def projected(input_tensor: Tensor, projection: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    """x W^T and its error, eps |x| |W|^T."""
+    return input_tensor @ projection.T, eps * (input_tensor.abs() @ projection.abs().T)
+
+
+def gate_branch(gate: Tensor, cap: float) -> tuple[Tensor, Tensor]:
+    """|b1 t s| and |d(b1 t s)/dg| with t = tanh(g/b1), s = sigmoid(g)."""
+    t, s = torch.tanh(gate / cap), torch.sigmoid(gate)
+    return (cap * t * s).abs(), ((1 - t * t) * s + cap * t * s * (1 - s)).abs()
+
+
+def up_branch(up: Tensor, cap: float) -> tuple[Tensor, Tensor]:
+    """|b2 v| and |d(b2 v)/du| with v = tanh(u/b2)."""
+    v = torch.tanh(up / cap)
+    return (cap * v).abs(), 1 - v * v
+
+
+def steepest(branch: Branch, value: Tensor, error: Tensor) -> tuple[Tensor, Tensor]:
+    """The largest size and slope of a branch at the value and at both ends of its error."""
+    sizes, slopes = zip(*(branch(value + step * error) for step in (-1, 0, 1)), strict=True)
+    return torch.stack(sizes).amax(0), torch.stack(slopes).amax(0)
+
+
+def carried(slope: Tensor, error: Tensor) -> Tensor:
+    """|slope| error; 0 where the function is flat, also at infinity."""
+    return torch.nan_to_num(slope * error, nan=0.0)

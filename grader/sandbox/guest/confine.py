@@ -17,14 +17,24 @@ import signal
 import socket
 import sys
 import sysconfig
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader.sandbox.guest import landlock, seccomp
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS, _PR_SET_CHILD_SUBREAPER = 1, 4, 38, 36
-_READABLE = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/local/lib", "/usr/share/zoneinfo",
-             "/dev/zero", "/dev/random", "/dev/urandom")
+_READABLE = (
+    "/usr/lib",
+    "/usr/lib64",
+    "/lib",
+    "/lib64",
+    "/usr/local/lib",
+    "/usr/share/zoneinfo",
+    "/dev/zero",
+    "/dev/random",
+    "/dev/urandom",
+)
 _MAX_OPEN_FILES = 256
 MAX_FILE_BYTES = 64 << 20
 
@@ -100,7 +110,7 @@ def die_with(parent: int) -> None:
 
 def thread_count() -> int:
     """Threads of this process, as the kernel counts them."""
-    return len(os.listdir("/proc/self/task"))
+    return len(list(Path("/proc/self/task").iterdir()))
 
 
 def close_descriptors(keep: set[int]) -> None:
@@ -139,20 +149,25 @@ def _rules(confinement: Confinement, folder: str) -> dict[str, int]:
 
 def _limit_resources() -> None:
     limits = {
-        resource.RLIMIT_CORE: 0, resource.RLIMIT_NOFILE: _MAX_OPEN_FILES, resource.RLIMIT_FSIZE: MAX_FILE_BYTES,
-        resource.RLIMIT_MSGQUEUE: 0, resource.RLIMIT_MEMLOCK: 0, resource.RLIMIT_RTPRIO: 0, resource.RLIMIT_NICE: 0,
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_NOFILE: _MAX_OPEN_FILES,
+        resource.RLIMIT_FSIZE: MAX_FILE_BYTES,
+        resource.RLIMIT_MSGQUEUE: 0,
+        resource.RLIMIT_MEMLOCK: 0,
+        resource.RLIMIT_RTPRIO: 0,
+        resource.RLIMIT_NICE: 0,
     }
     for kind, value in limits.items():
         hard = resource.getrlimit(kind)[1]
-        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(kind, (value, value))
+        lower = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (lower, lower))
 
 
 def self_test(parent: int) -> None:
     """Tries what must fail; NotConfined if anything works."""
-    attempts = {
+    attempts: dict[str, Callable[[], object]] = {
         "read /etc/passwd": lambda: os.open("/etc/passwd", os.O_RDONLY),
-        "list /": lambda: os.listdir("/"),
+        "list /": lambda: list(Path("/").iterdir()),
         "read /proc": lambda: os.open(f"/proc/{parent}/status", os.O_RDONLY),
         "write to /tmp": lambda: os.open(f"/tmp/.grader-self-test-{os.getpid()}", os.O_CREAT | os.O_WRONLY, 0o600),
         "open a socket": lambda: socket.socket(socket.AF_UNIX),

@@ -16,9 +16,9 @@ def children(pid: int) -> list[int]:
     """Direct children of `pid`, zombies included; [] if it is gone."""
     found: list[int] = []
     with suppress(OSError):
-        for task in os.listdir(f"/proc/{pid}/task"):
+        for task in Path(f"/proc/{pid}/task").iterdir():
             with suppress(OSError):
-                found += map(int, _read(f"/proc/{pid}/task/{task}/children").split())
+                found += map(int, _read(f"{task}/children").split())
     return found
 
 
@@ -70,14 +70,6 @@ def cpu(pid: int) -> float:
     return sum(map(int, fields[11:15])) / _TICKS
 
 
-def out_of_memory_kills() -> int:
-    """How often the kernel killed for memory in our cgroup; 0 where it doesn't tell."""
-    for name in ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"):
-        with suppress(OSError):
-            return sum(int(line.split()[1]) for line in _read(name).splitlines() if line.startswith("oom_kill "))
-    return 0
-
-
 def folder_bytes(folder: Path) -> int:
     """Disk space below a folder, 4 KiB for each entry; links are not followed."""
     total, queue = 0, [str(folder)]
@@ -110,9 +102,9 @@ def _empty_as(uid: int, folder: Path) -> NoReturn:
             os.setresgid(uid, uid, uid)
             os.setresuid(uid, uid, uid)
         for root, folders, _files in os.walk(folder):
-            for path in (os.path.join(root, name) for name in folders):
-                if not os.path.islink(path):
-                    os.chmod(path, 0o700)
+            for path in (Path(root, name) for name in folders):
+                if not path.is_symlink():
+                    path.chmod(0o700)
         for entry in folder.iterdir():
             if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry)
@@ -150,5 +142,4 @@ def _status(pid: int) -> dict[str, int]:
 
 
 def _read(path: str) -> str:
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return file.read()
+    return Path(path).read_text(encoding="utf-8", errors="replace")

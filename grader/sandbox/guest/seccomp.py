@@ -1,7 +1,7 @@
 """Which system calls a confined child may make, as two seccomp programs.
 
-Theory of operation. The kernel runs both programs on every call and takes the stricter answer. The first one, `notices`,
-asks the lane (our keeper outside of the child) about calls that make a process or a thread, so that it can count them,
+Theory of operation. The kernel runs both programs on each call and takes the stricter answer. The first, `notices`,
+asks the lane (our keeper outside the child) about calls that make a process or a thread, so that it can count them,
 and about calls that no solution needs, so that it can end the run and name them. The second one, `filters`, is the
 allow-list: what stands in no list below answers ENOSYS, as on an older kernel, so that libraries fall back.
 
@@ -25,7 +25,12 @@ from grader.sandbox.guest.syscalls import numbers
 MACHINES = {"x86_64": (0xC000003E, 1), "aarch64": (0xC00000B7, 2)}
 NEW_NAMESPACE = 0x7E020080  # every CLONE_NEW* flag of clone(2)
 
-ALLOWED = """
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+ALLOWED = _words("""
 read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 open openat creat close close_range stat fstat
 lstat newfstatat statx statfs fstatfs access faccessat faccessat2 readlink readlinkat getdents getdents64 lseek dup dup2
 dup3 pipe pipe2 ftruncate truncate fallocate fsync fdatasync mkdir mkdirat rmdir unlink unlinkat rename renameat
@@ -38,19 +43,19 @@ epoll_ctl epoll_wait epoll_pwait epoll_pwait2 eventfd eventfd2 rt_sigaction rt_s
 rt_sigsuspend rt_sigtimedwait sigaltstack restart_syscall sched_yield sched_getaffinity sched_getparam
 sched_getscheduler sched_get_priority_max sched_get_priority_min getpriority arch_prctl copy_file_range sendfile getcpu
 readahead fadvise64
-""".split()
+""")
 
 # No solution needs these: asking for one ends the run.
-VIOLATIONS = """
+VIOLATIONS = _words("""
 ptrace process_vm_readv process_vm_writev process_madvise unshare setns mount umount2 pivot_root chroot open_tree
 move_mount fsopen fsconfig fsmount fspick mount_setattr bpf perf_event_open io_uring_setup io_uring_enter
 io_uring_register add_key request_key keyctl userfaultfd kexec_load kexec_file_load init_module finit_module
 delete_module reboot swapon swapoff acct settimeofday clock_settime adjtimex clock_adjtime iopl ioperm modify_ldt kcmp
 pidfd_getfd open_by_handle_at lookup_dcookie quotactl quotactl_fd vhangup sethostname setdomainname fanotify_init
-""".split()
+""")
 
 # Honest code may try these by the way (a library looks for a network, a file's mode is copied): "not permitted".
-REFUSED = """
+REFUSED = _words("""
 socket socketpair connect bind listen accept accept4 sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg shutdown
 getsockname getpeername setsockopt getsockopt execve execveat shmget shmat shmctl shmdt semget semop semctl semtimedop
 msgget msgsnd msgrcv msgctl mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr memfd_create
@@ -59,7 +64,7 @@ fsetxattr removexattr lremovexattr fremovexattr mknod mknodat flock inotify_init
 setpriority sched_setscheduler sched_setparam sched_setattr ioprio_set setuid setgid setreuid setregid setresuid
 setresgid setgroups setfsuid setfsgid capset personality syslog seccomp pidfd_open pidfd_send_signal timer_create mlock
 mlock2 mlockall splice tee vmsplice landlock_create_ruleset landlock_add_rule landlock_restrict_self name_to_handle_at
-""".split()
+""")
 
 SPAWNING = ("clone", "fork", "vfork")
 _THREAD_NAMES_AND_QUERIES = (1, 2, 3, 15, 16, 21, 38, 39, 0x53564D41)  # prctl(2): PR_SET_PDEATHSIG .. PR_SET_VMA
@@ -89,10 +94,17 @@ def argument_rules(own_pid: int | None) -> tuple[ArgumentRule, ...]:
     """The calls that depend on an argument; `own_pid`: where the kernel can't scope signals, only to oneself."""
     no_sigsys = tuple(
         ArgumentRule(calls=(call,), argument=position, values=(signal.SIGSYS,), deny=True)
-        for call, position in (("kill", 1), ("tkill", 1), ("tgkill", 2), ("rt_sigqueueinfo", 1), ("rt_tgsigqueueinfo", 2))
+        for call, position in (
+            ("kill", 1),
+            ("tkill", 1),
+            ("tgkill", 2),
+            ("rt_sigqueueinfo", 1),
+            ("rt_tgsigqueueinfo", 2),
+        )
     )
-    to_itself = ArgumentRule(calls=("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"), argument=0,
-                             values=(own_pid or 0,))
+    to_itself = ArgumentRule(
+        calls=("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"), argument=0, values=(own_pid or 0,)
+    )
     return (
         *no_sigsys,
         *((to_itself, ArgumentRule(calls=("tkill",), argument=0, values=())) if own_pid else ()),
@@ -181,7 +193,7 @@ class Notice:
 
 
 def load(program: bytes, *, listener: bool = False) -> int:
-    """Loads a program for all threads; with `listener` for the calling one, and returns the descriptor to hear it by."""
+    """Loads a program for all threads; with `listener` for the calling one, and returns where to hear its notices."""
     flags = _LISTENER if listener else _ALL_THREADS
     holder = _Program(len(program) // 8, program)
     result: int = _libc.syscall(_SECCOMP[platform.machine()], _SET_FILTER, flags, ctypes.byref(holder))

@@ -1,6 +1,6 @@
 """Tensors in and out of the child: made over memory that the supervisor shares, told as plain data.
 
-The getters are taken from torch's C types before a submission loads, so that patching `torch.Tensor` doesn't reach them.
+The getters are taken from torch's C types before a submission loads, so patching `torch.Tensor` doesn't reach them.
 What is told is data, never a judgement, and is believed by nobody.
 """
 
@@ -21,12 +21,12 @@ _stride, _data_ptr, _offset, _storage = _C.stride, _C.data_ptr, _C.storage_offse
 _detach, _contiguous, _cpu, _resolve = _C.detach, _C.contiguous, _C.cpu, torch.resolve_neg
 _dtype_name = str
 _storage_bytes = torch.UntypedStorage.nbytes
-PLAIN = {torch.Tensor, torch.nn.Parameter}
+PLAIN: set[type] = {torch.Tensor, torch.nn.Parameter}
 FLOATING = {torch.float16, torch.bfloat16, torch.float32, torch.float64}
 
 
 def make(spec: dict[str, Any], arena: mmap.mmap, mode: str, device: str) -> torch.Tensor:
-    """A tensor as `spec` says: shape, strides, dtype, where its bytes lie in the arena; without bytes in other modes."""
+    """A tensor as `spec` says: shape, strides, dtype, where its bytes lie in the arena (without bytes if not real)."""
     dtype = getattr(torch, spec["dtype"])
     shape, strides = spec["shape"], spec["strides"]
     if mode == "real":
@@ -57,8 +57,11 @@ def describe(value: Any, allowed: set[type]) -> dict[str, Any]:
     if oddity:
         return {"plain": False, "what": oddity}
     return {
-        "plain": True, "what": _kind_name(kind), "dtype": _dtype_name(_dtype(value)).removeprefix("torch."),
-        "shape": list(_shape(value)), "device": str(_device(value)),
+        "plain": True,
+        "what": _kind_name(kind),
+        "dtype": _dtype_name(_dtype(value)).removeprefix("torch."),
+        "shape": list(_shape(value)),
+        "device": str(_device(value)),
         "differentiable": _requires_grad(value) and _grad_fn(value) is not None,
     }
 
@@ -105,4 +108,3 @@ def blob(report: str, tensors: dict[str, torch.Tensor]) -> bytes:
         for name, tensor in tensors.items()
     }
     return bytes(safetensors.serialize(specs, {"report": report}))
-

@@ -1,6 +1,6 @@
-"""Framed messages between supervisor and child: a length, then JSON one way, a safetensors blob the other. No pickle.
+"""Framed messages of supervisor and child: a length, then JSON one way, safetensors the other. No pickle.
 
-A request is JSON. A reply is a safetensors blob whose metadata holds one JSON text, `report`. Both are preceded by their
+A request is JSON. A reply is a safetensors blob whose metadata holds one JSON text, `report`. Before both stands their
 length, eight bytes, little endian. Whoever reads says first how long a message may be.
 """
 
@@ -15,8 +15,19 @@ import safetensors
 
 LENGTH_BYTES = 8
 DTYPES = {
-    "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64", "BOOL": "bool", "U8": "uint8",
-    "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64", "U16": "uint16", "U32": "uint32", "U64": "uint64",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "F32": "float32",
+    "F64": "float64",
+    "BOOL": "bool",
+    "U8": "uint8",
+    "I8": "int8",
+    "I16": "int16",
+    "I32": "int32",
+    "I64": "int64",
+    "U16": "uint16",
+    "U32": "uint32",
+    "U64": "uint64",
 }
 
 
@@ -67,7 +78,7 @@ def parse_reply(blob: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
     try:
         tensors = {
             name: Tensor(DTYPES[entry["dtype"]], tuple(entry["shape"]), bytes(entry["data"]))
-            for name, entry in safetensors.deserialize(blob)
+            for name, entry in safetensors.deserialize(blob)  # type: ignore[no-untyped-call]
         }
         header = json.loads(blob[LENGTH_BYTES : LENGTH_BYTES + int.from_bytes(blob[:LENGTH_BYTES], "little")])
         report = json.loads(header["__metadata__"]["report"])

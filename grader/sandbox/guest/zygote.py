@@ -14,14 +14,12 @@ import select
 import signal
 import socket
 import sys
-import warnings
 from contextlib import suppress
 from pathlib import Path
 
 import torch
-from torch._subclasses import FakeTensorMode
 
-from grader.sandbox.guest import confine, mounts, proc, runner
+from grader.sandbox.guest import cgroup, confine, mounts, proc, runner
 from grader.sandbox.guest.lane import Lane
 from grader.sandbox.guest.spare import Settings
 
@@ -36,6 +34,7 @@ def main() -> None:
     os.umask(0o077)
     _heal_descriptor_limit()
     settings = _settings(options)
+    cgroup.sweep()
     _prepare_torch()
     _forget_ourselves()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
@@ -61,8 +60,12 @@ def _settings(options: argparse.Namespace) -> Settings:
     if mounted:
         mounts.make_reachable((*confine.python_folders(), str(options.folder)))
     return Settings(
-        folder=options.folder.resolve(), confinement=confine.prepare() if confined else None, mounted=mounted,
-        spares=options.spares, device=options.device, warm_up=warm_up,
+        folder=options.folder.resolve(),
+        confinement=confine.prepare() if confined else None,
+        mounted=mounted,
+        spares=options.spares,
+        device=options.device,
+        warm_up=runner.rehearse,
     )
 
 
@@ -75,32 +78,19 @@ def _prepare_torch() -> None:
     """What every child would otherwise do again: first calls, imports that torch puts off, an eager `torch.compile`."""
     torch.set_num_threads(1)
     torch.compile = runner.eager_compile
-    torch.nn.Module.compile = runner.eager_compile
-    warm_up()
-    with FakeTensorMode(), suppress(RuntimeError):
-        fake = torch.empty(2, 3, device="cuda")
-        torch.tanh(fake @ fake.T) * torch.sigmoid(fake @ fake.T)
+    torch.nn.Module.compile = runner.eager_module_compile  # type: ignore[method-assign, assignment]
+    for mode in ("real", "fake", "meta"):
+        runner.rehearse(mode)
     if confine.thread_count() != 1:
         raise SystemExit("torch started threads in the zygote; children could not be confined")
 
 
-def warm_up() -> None:
-    """The calls that most submissions make, once in every dtype, forth and (without CUDA) back."""
-    for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        x, w = torch.ones(2, 3, dtype=dtype), torch.ones(4, 3, dtype=dtype).requires_grad_()
-        y = torch.nn.functional.linear(x, w)
-        y = torch.tanh(y / 4) * torch.sigmoid(x @ w.T)
-        if torch.version.cuda is None:
-            y.sum().backward()
-
-
 def _forget_ourselves() -> None:
-    """The engine's folder is nothing that a submission should find on its path; what was imported is kept from the GC."""
+    """The engine's folder is nothing to find on a submission's path; what was imported is kept from the GC."""
     known = confine.python_folders()
     sys.path[:] = [entry for entry in sys.path if any(Path(entry).is_relative_to(folder) for folder in known)]
     sys.argv[:] = [runner.FILE]
     os.environ.update(PATH="/usr/bin:/bin", LANG="C.UTF-8")
-    warnings.resetwarnings()
     gc.collect()
     gc.freeze()
 
@@ -138,8 +128,9 @@ def _fork_lane(connection: socket.socket, listening: socket.socket, settings: Se
 def _bury(lanes: set[int]) -> None:
     """Forgets lanes that ended; whatever a dead lane left behind came to us, and is killed."""
     with suppress(ChildProcessError):
-        while (pid := os.waitpid(-1, os.WNOHANG)[0]):
+        while pid := os.waitpid(-1, os.WNOHANG)[0]:
             lanes.discard(pid)
+            cgroup.sweep()
     for pid in proc.children(os.getpid()):
         if pid not in lanes:
             with suppress(ProcessLookupError):
