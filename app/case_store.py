@@ -44,5 +44,5 @@ class CaseStore:
 
     def _load(self, problem: Problem, version: str) -> CaseSet:
         return case_store.stored_version(problem, version) or case_store.import_version(
-            problem, self._shelf.fetch(problem.slug, version), activate=False
+            problem, version, self._shelf.fetch(problem.slug, version), activate=False
         )

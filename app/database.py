@@ -5,6 +5,7 @@ A program that is older than the schema it finds refuses to touch it.
 
 from __future__ import annotations
 
+import time
 from importlib import resources
 from typing import Any
 
@@ -12,6 +13,8 @@ import psycopg
 from procrastinate.schema import SchemaManager
 from psycopg_pool import AsyncConnectionPool
 
+from app import postgres
+from app.settings import Settings
 from grader.errors import GraderError
 
 LOCK = 0x67726164  # "grad": the advisory lock of migrations
@@ -23,6 +26,10 @@ Pool = AsyncConnectionPool[psycopg.AsyncConnection[tuple[Any, ...]]]
 
 class DatabaseError(GraderError):
     """The database can't be used by this program."""
+
+
+class DatabaseAway(DatabaseError):
+    """It does not answer; it may later."""
 
 
 def migrations() -> list[tuple[int, str]]:
@@ -39,7 +46,24 @@ def migrate(url: str) -> None:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
             _apply(connection)
     except psycopg.OperationalError as error:
-        raise DatabaseError(f"the database does not answer: {str(error).strip().splitlines()[0]}") from None
+        raise DatabaseAway(f"the database does not answer: {str(error).strip().splitlines()[0]}") from None
+
+
+def await_migrated(settings: Settings, within_s: float = 30.0) -> str:
+    """The address of the database, migrated; waits for one that is being started beside this program."""
+    until = time.monotonic() + within_s
+    while True:
+        url = postgres.running_url(settings)
+        try:
+            if url is not None:
+                migrate(url)
+                return url
+        except DatabaseAway:
+            if time.monotonic() > until:
+                raise
+        if url is None and time.monotonic() > until:
+            raise DatabaseError("no database: set GRADER_DATABASE_URL, or start everything with `grader serve`")
+        time.sleep(0.1)
 
 
 def _check_server(connection: psycopg.Connection[Any]) -> None:

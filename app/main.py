@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -16,7 +17,7 @@ from psycopg_pool import PoolTimeout
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app import database, logs, metrics, postgres, queue
+from app import database, logs, metrics, queue
 from app.access import Access
 from app.errors import ApiError, from_error, problem_response
 from app.hub import Hub
@@ -25,7 +26,7 @@ from app.schemas import NewSubmissionBody
 from app.service import Backlog, Catalogue, Service
 from app.settings import Settings, from_environment
 from app.store import Store
-from grader.errors import GraderError, UsageError
+from grader.errors import GraderError
 
 log = logging.getLogger(__name__)
 
@@ -70,10 +71,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        url = postgres.running_url(settings)
-        if url is None:
-            raise UsageError("no database: set GRADER_DATABASE_URL, or start everything with `grader serve`")
-        database.migrate(url)
+        url = await asyncio.to_thread(database.await_migrated, settings)
         async with opened(settings, url) as app.state.service:
             yield
 

@@ -93,12 +93,10 @@ def serve(settings: Settings) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
     try:
-        with _alone(settings.data_dir), postgres.database(settings) as url:
-            database.migrate(url)
-            with _children(settings) as children:
-                _wait_until_ready(settings, children)
-                print(f"grader: ready after {time.monotonic() - began:.1f} s: {address(settings)} (/docs)", flush=True)
-                _supervise(settings, children)
+        with _alone(settings.data_dir), _started(settings) as children:
+            _wait_until_ready(settings, children)
+            print(f"grader: ready after {time.monotonic() - began:.1f} s: {address(settings)} (/docs)", flush=True)
+            _supervise(settings, children)
     except Stopped:
         print("grader: stopped", flush=True)
 
@@ -141,22 +139,34 @@ def _alone(data_dir: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _children(settings: Settings) -> Iterator[list[Child]]:
+def _started(settings: Settings) -> Iterator[list[Child]]:
+    """Worker, API and database; the first two import their libraries while the database starts, and stop before it."""
     environ = {**os.environ, "GRADER_PORT": str(settings.port)}
     children = [Child("worker", "app.worker", environ), Child("API", "app.main", environ)]
     try:
         for child in children:
             child.start()
-        yield children
+        with postgres.database(settings) as url:
+            try:
+                database.migrate(url)
+                yield children
+            finally:
+                _stop_all(children, settings)
     finally:
-        for child, wait_s in zip(reversed(children), (5.0, settings.shutdown_s + 5.0), strict=True):
-            child.stop(wait_s)
+        _stop_all(children, settings)
+
+
+def _stop_all(children: list[Child], settings: Settings) -> None:
+    """The API first: what it took is in the queue."""
+    for child in reversed(children):
+        child.stop(settings.shutdown_s + 5.0)
 
 
 def _wait_until_ready(settings: Settings, children: list[Child]) -> None:
     """Until a submission would be graded; the first start makes the hidden cases, which takes a while."""
     told, began = False, time.monotonic()
-    while not _is_ready(settings):
+    client = httpx.Client(base_url=address(settings), timeout=2.0, trust_env=False)
+    while not _is_ready(client):
         if not told and time.monotonic() - began > 10.0:
             print("grader: still getting ready (a first start makes the hidden cases)", flush=True)
             told = True
@@ -165,9 +175,9 @@ def _wait_until_ready(settings: Settings, children: list[Child]) -> None:
         time.sleep(0.1)
 
 
-def _is_ready(settings: Settings) -> bool:
+def _is_ready(client: httpx.Client) -> bool:
     try:
-        return httpx.get(f"{address(settings)}/readyz", timeout=2.0, trust_env=False).status_code == 200
+        return client.get("/readyz").status_code == 200
     except httpx.HTTPError:
         return False
 

@@ -26,12 +26,12 @@ import psycopg
 from procrastinate.job_context import AbortReason
 from psycopg_pool import PoolTimeout
 
-from app import callbacks, database, logs, postgres, queue
+from app import callbacks, database, logs, queue
 from app.metrics import WorkerMetrics
 from app.rejudging import Rejudgings
 from app.settings import Settings, from_environment
 from app.store import MAX_FAILURES, Claim, Finished, Store
-from grader.errors import GraderError, UsageError
+from grader.errors import GraderError
 
 if TYPE_CHECKING:
     from app.grading import Gradings
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FLUSH_S = 0.05
-CANARY_EVERY_S = 60.0
+CANARY_EVERY_S, CANARY_AGAIN_S = 60.0, 3.0
 LOST_EVERY_S = 60.0
 RETENTION_EVERY_S = 3600.0
 STORE_TRIES_S = 60.0
@@ -199,8 +199,9 @@ class Worker:
 
     async def canary(self) -> None:
         """Grades a right and a wrong answer; only if both get their verdict the service is said to be ready."""
-        if await self._in_thread(self._gradings.canary):
-            await self._store.canary_sang(self.id)
+        while not await self._in_thread(self._gradings.canary):
+            await asyncio.sleep(CANARY_AGAIN_S)
+        await self._store.canary_sang(self.id)
 
     async def sweep(self) -> None:
         """Puts back what dead workers had."""
@@ -282,13 +283,10 @@ def run_worker(settings: Settings) -> None:
     sandbox = make_sandbox(settings.sandbox)
     try:
         sandbox.start()
-        url = postgres.running_url(settings)
-        if url is None:
-            raise UsageError("no database: set GRADER_DATABASE_URL, or start everything with `grader serve`")
-        database.migrate(url)
         from app.case_store import CaseStore  # noqa: PLC0415
         from app.grading import Gradings  # noqa: PLC0415
 
+        url = database.await_migrated(settings)
         gradings = Gradings(sandbox, CaseStore(url))
         gradings.prepare()
         asyncio.run(work(settings, url, gradings))

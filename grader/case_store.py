@@ -142,10 +142,14 @@ def export_version(problem: Problem, version: str) -> dict[str, bytes]:
 def import_version(problem: Problem, version: str, files: Mapping[str, bytes], *, activate: bool = True) -> CaseSet:
     """Stores what `export_version` gave, here or on another machine. Raises CasesError where it was altered."""
     folder = folder_of(problem)
+    with locked(folder):
+        return _import(problem, folder, version, files, activate)
+
+
+def _import(problem: Problem, folder: Path, version: str, files: Mapping[str, bytes], activate: bool) -> CaseSet:
     if files.keys() != set(FILES) or version_of(files[MANIFEST]) != version:
         raise CasesError(f"{problem.slug}: these are not the files of version {version[:64]!r} of its cases")
-    with locked(folder):
-        return _store(problem, folder, {name: files[name] for name in FILES}, None, activate)
+    return _store(problem, folder, files, None, activate)
 
 
 def _synced(problem: Problem) -> Path:
@@ -156,8 +160,7 @@ def _synced(problem: Problem) -> Path:
     known = there.versions(problem.slug)
     with locked(folder):
         for version in known.keys() - set(_stored(folder)):
-            fetched = there.fetch(problem.slug, version)
-            _store(problem, folder, {name: fetched[name] for name in FILES}, None, False)
+            _import(problem, folder, version, there.fetch(problem.slug, version), False)
         here = read_active(folder)["version"] if (folder / "active").exists() else None
         active = next((version for version, is_active in known.items() if is_active), None)
         if active and active != here:

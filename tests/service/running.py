@@ -63,7 +63,12 @@ class Running:
         """Starts a process; its words go to <data_dir>/<name>.log."""
         with (self.data_dir / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [sys.executable, "-m", module], cwd=ROOT, env=self.environ, stdout=log, stderr=log, start_new_session=True
+                [sys.executable, "-m", module],
+                cwd=ROOT,
+                env=self.environ,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
         return self.processes[name]
 

@@ -27,7 +27,6 @@ from tests.service.running import Running, free_port, wait_until
 from tests.service.test_api import body, refused
 
 
-
 @dataclass
 class Receiver:
     """An embedding site's callback address: refuses the first call, takes the second."""
@@ -42,7 +41,7 @@ def receiver() -> Iterator[Receiver]:
     found = Receiver(free_port())
 
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:  # noqa: N802  (the library's name)
+        def do_POST(self) -> None:
             found.calls.append((dict(self.headers), self.rfile.read(int(self.headers["Content-Length"]))))
             self.send_response(500 if len(found.calls) == 1 else 204)
             self.end_headers()
@@ -86,7 +85,9 @@ def make_key(running: Running, role: str) -> tuple[str, str]:
 @pytest.fixture(scope="module")
 def keys(keyed: Running) -> dict[str, tuple[str, str]]:
     """One key of each role, and another client's."""
-    return {name: make_key(keyed, name.removeprefix("other ")) for name in ("client", "other client", "public", "admin")}
+    return {
+        name: make_key(keyed, name.removeprefix("other ")) for name in ("client", "other client", "public", "admin")
+    }
 
 
 def bearer(keyed: Running, credential: str | None, **headers: str) -> httpx.Client:
@@ -258,7 +259,8 @@ def test_callback_addresses_that_are_refused(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["127.0.0.1", "10.1.2.3", "169.254.169.254", "192.168.0.1", "[::1]", "[::ffff:10.0.0.1]", "0.0.0.0", "[fe80::1]"]
+    "host",
+    ["127.0.0.1", "10.1.2.3", "169.254.169.254", "192.168.0.1", "[::1]", "[::ffff:10.0.0.1]", "0.0.0.0", "[fe80::1]"],
 )
 def test_internal_addresses_are_never_called(host: str) -> None:
     """An allowed name that leads to an internal address is not called."""

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
+import psutil
 import psycopg
 from psycopg.conninfo import make_conninfo
 
@@ -135,8 +136,6 @@ def test_two_hundred_wait_at_once(running: Running) -> None:
 
 def test_a_listener_that_leaves_costs_nothing(running: Running, client: httpx.Client) -> None:
     """After fifty listeners left, the API holds no more descriptors than before."""
-    import psutil
-
     api = psutil.Process(running.processes["api"].pid)
     made = client.post("/submissions", json=body(ENDLESS)).json()
     before = api.num_fds()
