@@ -26,7 +26,7 @@ from tests.service.test_api import body
 
 SUBMISSIONS = 500
 KINDS = [(BROKEN, "compile_error"), (RIGHT, "accepted"), (BROKEN, "compile_error"), (WRONG, "wrong_answer")]
-KILLS, KILL_AFTER_S = 6, 1.5
+KILLS, KILL_AFTER_S = 4, 1.5
 END = Finished(verdict="accepted", cases_version="v", grade="{}")
 
 
