@@ -80,7 +80,7 @@ def _prepare_torch() -> None:
     torch.compile = runner.eager_compile
     torch.nn.Module.compile = runner.eager_module_compile  # type: ignore[method-assign, assignment]
     for mode in ("real", "fake", "meta"):
-        runner.rehearse(mode)
+        runner.rehearse(mode, rows=2)
     if confine.thread_count() != 1:
         raise SystemExit("torch started threads in the zygote; children could not be confined")
 
