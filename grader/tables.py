@@ -12,7 +12,7 @@ from rich.text import Text
 from grader.records import NOT_RUN, PASSED, CaseResult, Grade, Verdict
 
 _SHOWN_OUTPUT = 2000
-_SHOWN_ROWS = 12
+_SHOWN_ROWS = 5
 _GOOD, _BAD, _QUIET = "bold green", "bold red", "dim"
 
 
