@@ -233,7 +233,8 @@ class Worker:
 async def work(settings: Settings, url: str, gradings: Gradings) -> None:
     """Works until SIGTERM or SIGINT."""
     async with AsyncExitStack() as stack:
-        pool = await stack.enter_async_context(database.pool(url, settings.worker_slots + 6, durable=False))
+        size = settings.worker_slots + 6
+        pool = await stack.enter_async_context(database.pool(url, size, durable=False, custom_plans=True))
         worker = Worker(settings, pool, gradings)
         app = await queue.open_queue(pool, url)
         worker.add_tasks(app)

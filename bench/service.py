@@ -1,8 +1,8 @@
 """`python -m bench.service`: what the service adds to the engine, both measured in one run.
 
 POST to verdict (`Prefer: wait`) for one client, throughput for 16, beside the engine alone on the same cores; then both
-again with GRADER_BENCH_STORED (1,000,000) finished submissions and GRADER_BENCH_QUEUED (100,000) waiting jobs of lower
-priority in the database. The service is what `grader serve` starts, on a database of its own.
+again with GRADER_BENCH_STORED (1,000,000) finished submissions and GRADER_BENCH_QUEUED (100,000) waiting ones, for a
+device that no worker has, in the database. The service is what `grader serve` starts, on a database of its own.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ STORED = (
     " 'finished', 'accepted', '{}', now(), now() FROM generate_series(1, %s)"
 )
 QUEUED = (
-    "WITH jobs AS (INSERT INTO procrastinate_jobs (queue_name, task_name, priority, args, scheduled_at)"
-    " SELECT 'cpu', 'grade', 0, '{}', now() + interval '1 day' FROM generate_series(1, %s) RETURNING id)"
+    "WITH jobs AS (INSERT INTO procrastinate_jobs (queue_name, task_name, priority, args)"
+    " SELECT 'cuda', 'grade', 10, '{}' FROM generate_series(1, %s) RETURNING id)"
     " INSERT INTO submissions (id, owner, client, problem, mode, device, priority, source, metadata, job_id)"
-    " SELECT gen_random_uuid(), '', 'bench', 'situ_glu', 'submit', 'cpu', 0, '', '{}', id FROM jobs"
+    " SELECT gen_random_uuid(), '', 'bench', 'situ_glu', 'submit', 'cuda', 10, '', '{}', id FROM jobs"
 )
 
 
