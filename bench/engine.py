@@ -1,4 +1,4 @@
-"""`make bench`: milliseconds per submission through the engine, beside a cold process and the bare floor, in one run."""
+"""`make bench`: milliseconds per submission through the engine, a cold process, and the bare floor, in one run."""
 
 from __future__ import annotations
 
