@@ -101,9 +101,9 @@ async def _autocommit(connection: psycopg.AsyncConnection[Any]) -> None:
 def pool(url: str, size: int = 10, *, durable: bool = True, custom_plans: bool = False) -> Pool:
     """A pool of autocommit connections, not opened yet.
 
-    durable False: commits do not wait for the disk unless told to. custom_plans: for procrastinate's fetch, whose generic
-    plan reads the whole queue when 10^5 jobs wait for a device that this worker has not (1 ms became 40). Connections are checked when they are taken, so that
-    a restarted server costs no caller an error.
+    durable False: commits do not wait for the disk unless told to. custom_plans: for procrastinate's fetch, whose
+    generic plan reads the whole queue when 10^5 jobs wait for a device that this worker has not (1 ms became 40).
+    Connections are checked when they are taken, so that a restarted server costs no caller an error.
     """
     options = "-c timezone=UTC"
     options += "" if durable else " -c synchronous_commit=off"

@@ -17,11 +17,10 @@ from psycopg_pool import PoolTimeout
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app import database, logs, metrics, queue
+from app import admin, database, logs, metrics, queue, routes
 from app.access import Access
 from app.errors import ApiError, from_error, problem_response
 from app.hub import Hub
-from app.routes import router
 from app.schemas import NewSubmissionBody
 from app.service import Backlog, Catalogue, Service
 from app.settings import Settings, from_environment
@@ -76,7 +75,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             yield
 
     app = FastAPI(title="grader", version="1", lifespan=lifespan, description=DESCRIPTION.format(base=_base(settings)))
-    app.include_router(router)
+    app.include_router(routes.router)
+    app.include_router(admin.router)
     _add_root_routes(app)
     _add_errors(app)
     app.add_middleware(BodyLimit)

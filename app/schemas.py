@@ -273,7 +273,7 @@ class Record(Reply):
     resources: Resources | None
     created_at: datetime
     finished_at: datetime | None
-    history: list[dict[str, JsonValue]]
+    history: list[dict[str, JsonValue]] = Field(default=[], description="verdicts that rejudging replaced, if any")
 
 
 class Page(Reply):
@@ -301,4 +301,6 @@ def record(stored: Submission, *, queue: dict[str, int] | None = None, events_ur
         created_at=stored.created_at.isoformat(), finished_at=stored.finished_at and stored.finished_at.isoformat(),
     )  # fmt: skip
     graded = json.loads(stored.grade) if stored.grade else {}
-    return {**bare, **graded, "history": json.loads(stored.history)}
+    history = json.loads(stored.history)
+    kept = {"verdict": stored.verdict, "cases_version": stored.cases_version}
+    return {**bare, **graded, **kept, **({"history": history} if history else {})}

@@ -27,26 +27,26 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     host: str = "127.0.0.1"
-    port: int = Field(8000, ge=0, le=65535)
+    port: int = Field(default=8000, ge=0, le=65535)
     data_dir: Path = Field(default_factory=lambda: Path(platformdirs.user_data_dir("grader")))
     database_url: str | None = None
     postgres_bin: Path | None = None
     sandbox: str = "local"
     worker_slots: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
-    retention_days: int = Field(0, ge=0, description="0 keeps everything")
+    retention_days: int = Field(default=0, ge=0, description="0 keeps everything")
     auth: Literal["auto", "on", "off"] = "auto"
     origins: Names = ()
     public_url: str | None = None
-    backlog: int = Field(10_000, ge=1)
-    client_backlog: int = Field(1_000, ge=1)
-    rate_per_second: float = Field(100.0, gt=0)
-    rate_burst: int = Field(1_000, ge=1)
-    claim_timeout_s: float = Field(20.0, gt=0.5, le=25.0)
-    shutdown_s: float = Field(25.0, gt=0)
+    backlog: int = Field(default=10_000, ge=1)
+    client_backlog: int = Field(default=1_000, ge=1)
+    rate_per_second: float = Field(default=100.0, gt=0)
+    rate_burst: int = Field(default=1_000, ge=1)
+    claim_timeout_s: float = Field(default=20.0, gt=0.5, le=25.0)
+    shutdown_s: float = Field(default=25.0, gt=0)
     callback_hosts: Names = ()
-    callback_secret: str | None = Field(None, repr=False)
+    callback_secret: str | None = Field(default=None, repr=False)
     callback_loopback: bool = False
-    callback_backoff_s: float = Field(4.0, gt=0)
+    callback_backoff_s: float = Field(default=4.0, gt=0)
 
     @property
     def loopback(self) -> bool:

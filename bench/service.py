@@ -59,9 +59,7 @@ def main() -> None:
 
 def engine_alone() -> tuple[str, list[float], float]:
     """(source, milliseconds one by one, submissions a second), in a process of its own that ends before the rest."""
-    code = (
-        "import json, os; from bench import service; print(json.dumps(service.measure_engine(len(os.sched_getaffinity(0)))))"
-    )
+    code = "import json, os; from bench import service; print(json.dumps(service.measure_engine(len(os.sched_getaffinity(0)))))"
     shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     import json  # noqa: PLC0415
 

@@ -267,3 +267,25 @@ def test_internal_addresses_are_never_called(host: str) -> None:
     settings = Settings(callback_hosts=(host.strip("[]"),), callback_secret=CALLBACK_SECRET)
     with pytest.raises(OSError, match="internal"):
         asyncio.run(callbacks.post(settings, f"https://{host}/", b"{}"))
+
+
+def test_rejudging_needs_an_admin(keyed: Running, keys: dict[str, tuple[str, str]]) -> None:
+    """Clients are refused; an admin starts it, sees what would change, and applies it once all is graded."""
+    with bearer(keyed, keys["client"][1]) as client:
+        refused(client.post("/problems/situ_glu/rejudgings"), 403)
+        made = client.post("/submissions?wait=50", json=body("def situ_glu(:")).json()
+    with psycopg.connect(keyed.url) as connection:
+        connection.execute("UPDATE submissions SET problem = 'set_aside' WHERE id <> %s", [made["id"]])
+        connection.execute("UPDATE submissions SET verdict = 'accepted' WHERE id = %s", [made["id"]])
+    with bearer(keyed, keys["admin"][1]) as admin:
+        refused(admin.post("/problems/nothing/rejudgings"), 404)
+        refused(admin.get(f"/rejudgings/{made['id']}"), 404)
+        started = admin.post("/problems/situ_glu/rejudgings").json()
+        address = f"/rejudgings/{started['id']}"
+        wait_until(lambda: admin.get(address).json()["done"] == 1, "it is graded again", 30)
+        assert [one["new"] for one in admin.get(address).json()["changes"]] == ["compile_error"]
+        assert admin.post(f"{address}/apply").json()["applied"] is True
+        record = admin.get(f"/submissions/{made['id']}").json()
+        assert (record["verdict"], record["history"][0]["verdict"]) == ("compile_error", "accepted")
+    with psycopg.connect(keyed.url) as connection:
+        connection.execute("UPDATE submissions SET problem = 'situ_glu'")
