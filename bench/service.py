@@ -7,6 +7,7 @@ device that no worker has, in the database. The service is what `grader serve` s
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -59,15 +60,13 @@ def main() -> None:
 
 def engine_alone() -> tuple[str, list[float], float]:
     """(source, milliseconds one by one, submissions a second), in a process of its own that ends before the rest."""
-    code = "import json, os; from bench import service; print(json.dumps(service.measure_engine(len(os.sched_getaffinity(0)))))"
+    code = "import json; from bench import service; print(json.dumps(service.measure_engine()))"
     shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    import json  # noqa: PLC0415
-
     source, milliseconds, rate = json.loads(shown.splitlines()[-1])
     return source, milliseconds, rate
 
 
-def measure_engine(cores: int) -> tuple[str, list[float], float]:
+def measure_engine() -> tuple[str, list[float], float]:
     """The engine without the service."""
     import torch  # noqa: PLC0415
 
@@ -76,6 +75,7 @@ def measure_engine(cores: int) -> tuple[str, list[float], float]:
     from grader.sandbox.local import LocalSandbox  # noqa: PLC0415
 
     torch.set_num_threads(1)
+    cores = len(os.sched_getaffinity(0))
     asked = problem.load("situ_glu")
     cases = load_active(asked)
     source = (asked.root / "submissions" / "accepted" / "textbook.py").read_text(encoding="utf-8")
@@ -118,7 +118,7 @@ def summary(milliseconds: list[float]) -> str:
 def served(folder: Path) -> Iterator[tuple[str, float]]:
     """`grader serve`: (address, seconds until it was ready)."""
     log = folder / "serve.log"
-    environ = {**os.environ, "GRADER_PORT": "0", "GRADER_RATE_BURST": "1000000", "GRADER_BACKLOG": "1000000"}
+    environ = {**os.environ, "GRADER_PORT": "0", "GRADER_RATE_BURST": "1000000", "GRADER_BACKLOG": "200000"}
     command = [sys.executable, "-c", "from grader.cli import main; main()", "serve"]
     with log.open("wb") as said:
         process = subprocess.Popen(command, env=environ, stdout=said, stderr=said)

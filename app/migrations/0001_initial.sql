@@ -28,6 +28,7 @@ CREATE TABLE submissions (
     CHECK ((status = 'finished') = (verdict IS NOT NULL))
 );
 CREATE INDEX submissions_owner ON submissions (owner, seq DESC);
+CREATE INDEX submissions_subject ON submissions (owner, subject, seq DESC) WHERE subject IS NOT NULL;
 CREATE INDEX submissions_problem ON submissions (problem, verdict, seq DESC);
 CREATE INDEX submissions_queued ON submissions (priority DESC, seq) WHERE status = 'queued';
 CREATE INDEX submissions_open ON submissions (client) WHERE status IN ('queued', 'running');
