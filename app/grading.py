@@ -11,7 +11,6 @@ from dataclasses import replace
 import torch
 
 from app.case_store import CaseStore
-from app.queue import Abandoned
 from app.service import Catalogue
 from app.store import Claim, Finished, ascii_json
 from grader import engine, problem
@@ -53,16 +52,26 @@ class Gradings:
         return int(getattr(self._sandbox, "restarts", 0))
 
     def grade(self, claim: Claim, tell: Callable[[str], None], abandoned: threading.Event) -> Finished:
-        """Grades with the version that was active when it was claimed. `tell` gets each case's JSON, in order, once."""
+        """Grades with the version that was active when it was claimed. `tell` gets each case's JSON, in order, once.
+
+        Raises Unwanted, the run killed, once it is abandoned.
+        """
         asked = self._catalogue.load(claim.problem)
         case_set = self._cases.version(asked, claim.active_cases) if claim.active_cases else self._cases.active(asked)
         try:
             own = _own_case(asked, claim)
         except UsageError as error:
             return self._ungraded(claim, Verdict.RUNTIME_ERROR, f"The inputs that were sent can't be used: {error}")
-        teller = _Teller(tell, abandoned)
         grade = engine.grade(
-            asked, case_set, claim.text, self._sandbox, device=claim.device, mode=claim.mode, case=own, on_case=teller
+            asked,
+            case_set,
+            claim.text,
+            self._sandbox,
+            device=claim.device,
+            mode=claim.mode,
+            case=own,
+            on_case=_Teller(tell),
+            wanted=lambda: not abandoned.is_set(),
         )
         return finished(grade)
 
@@ -103,13 +112,11 @@ class Gradings:
 class _Teller:
     """Passes cases on; after the engine tried anew, only those that were not told before."""
 
-    def __init__(self, tell: Callable[[str], None], abandoned: threading.Event) -> None:
-        self._tell, self._abandoned = tell, abandoned
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
         self._told: set[str] = set()
 
     def __call__(self, case: CaseResult) -> None:
-        if self._abandoned.is_set():
-            raise Abandoned
         if case.name not in self._told:
             self._told.add(case.name)
             self._tell(ascii_json(case_record(case)))

@@ -34,10 +34,6 @@ class TryAgain(Exception):
         self.delay_s = delay_s
 
 
-class Abandoned(Exception):
-    """Nobody wants this attempt's verdict any more: cancelled, handed back, or lost to another worker."""
-
-
 class _Retry(procrastinate.BaseRetryStrategy):
     def get_retry_decision(self, *, exception: BaseException, job: jobs.Job) -> procrastinate.RetryDecision | None:
         if isinstance(exception, TryAgain):

@@ -31,7 +31,7 @@ from app.metrics import WorkerMetrics
 from app.rejudging import Rejudgings
 from app.settings import Settings, from_environment
 from app.store import MAX_FAILURES, Claim, Finished, Store
-from grader.errors import GraderError
+from grader.errors import GraderError, Unwanted
 
 if TYPE_CHECKING:
     from app.grading import Gradings
@@ -90,7 +90,7 @@ class Worker:
                 raise  # cancelled by its owner
             await self._store.release(claim, failed=False)
             raise queue.TryAgain from None
-        except queue.Abandoned:
+        except Unwanted:
             log.info("another attempt has taken over, or it was cancelled", extra={"submission": str(claim.id)})
         except (queue.TryAgain, *DATABASE_TROUBLE):
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 from app.schemas import Record
 from grader.records import Verdict
 from tests.service.conftest import BROKEN, ENDLESS, RIGHT, WRONG
-from tests.service.running import Running
+from tests.service.running import Running, wait_until
 
 WAIT = {"Prefer": "wait=50"}
 
@@ -235,6 +236,17 @@ def test_cancelling(client: httpx.Client) -> None:
     refused(client.delete(f"/submissions/{made['id']}"), 409)
     refused(client.delete(f"/submissions/{submit(client)['id']}"), 409)
     assert client.get(f"/submissions/{made['id']}").json()["status"] == "cancelled"
+
+
+def test_a_cancelled_run_is_killed(client: httpx.Client) -> None:
+    """Endless runs that were cancelled leave the worker free at once, not when their time is over."""
+    for _ in range(4):
+        made = client.post("/submissions", json=body(ENDLESS)).json()
+        wait_until(lambda made=made: client.get(f"/submissions/{made['id']}").json()["status"] == "running", "it runs")
+        client.delete(f"/submissions/{made['id']}")
+    began = time.monotonic()
+    assert submit(client)["verdict"] == "accepted"
+    assert time.monotonic() - began < 8
 
 
 def test_listing(client: httpx.Client) -> None:
