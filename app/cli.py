@@ -172,11 +172,11 @@ def rejudge_problem(
 
 async def _rejudge(url: str, slug: str, *, apply: bool) -> tuple[list[Any], int, bool]:
     from app import database, queue  # noqa: PLC0415
+    from app.fleet import Fleet  # noqa: PLC0415
     from app.rejudging import Rejudgings  # noqa: PLC0415
-    from app.store import Store  # noqa: PLC0415
 
     async with database.pool(url) as pool:
-        if not await Store(pool).live_workers(from_environment().claim_timeout_s):
+        if not await Fleet(pool).live_workers(from_environment().claim_timeout_s):
             raise UsageError("no worker is running: start `grader serve` or `grader worker` first")
         rejudgings = Rejudgings(pool)
         rejudging_id = await rejudgings.start(await queue.open_queue(pool, url), slug)

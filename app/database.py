@@ -119,3 +119,16 @@ def pool(url: str, size: int = 10, *, durable: bool = True, custom_plans: bool =
         check=AsyncConnectionPool.check_connection,
         kwargs={"options": options, "connect_timeout": 10},
     )
+
+
+async def execute(pool: Pool, query: str, values: Any) -> None:
+    """One statement of which nothing comes back."""
+    async with pool.connection() as connection:
+        await connection.execute(query.encode(), values)
+
+
+async def one_row(pool: Pool, query: str, values: Any) -> tuple[Any, ...] | None:
+    """The first row of one statement."""
+    async with pool.connection() as connection:
+        cursor = await connection.execute(query.encode(), values)
+        return await cursor.fetchone()

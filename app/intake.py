@@ -129,7 +129,7 @@ def _check_inputs(problem: Problem, body: NewSubmissionBody) -> None:
 async def _check_device(svc: Service, device: str) -> None:
     """`cpu` is what every worker has, so it may wait for one to come."""
     if device != "cpu":
-        live = await svc.store.devices(svc.settings.claim_timeout_s)
+        live = await svc.fleet.devices(svc.settings.claim_timeout_s)
         if device not in live:
             raise one_fault("/device", f"no worker has it; there are: {', '.join(sorted(live | {'cpu'}))}")
 

@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app import admin, database, logs, metrics, queue, routes
 from app.access import Access
 from app.errors import ApiError, from_error, problem_response
+from app.fleet import Fleet
 from app.hub import Hub
 from app.schemas import NewSubmissionBody
 from app.service import Backlog, Catalogue, Service
@@ -59,7 +60,7 @@ async def opened(settings: Settings, url: str) -> AsyncIterator[Service]:
         store = Store(pool)
         access = Access(settings, pool, await store.secret("events"))
         yield Service(
-            settings=settings, store=store, queue=await queue.open_queue(pool, url), hub=hub, access=access,
+            settings=settings, store=store, fleet=Fleet(pool), queue=await queue.open_queue(pool, url), hub=hub, access=access,
             catalogue=Catalogue(), backlog=Backlog(store, settings.backlog),
         )  # fmt: skip
 
@@ -122,7 +123,7 @@ def _add_root_routes(app: FastAPI) -> None:
         """Ready to take submissions and to grade them: the database answers, and a live worker graded its canaries."""
         svc: Service = request.app.state.service
         try:
-            graded = await svc.store.canaries(svc.settings.claim_timeout_s, CANARY_AGE_S)
+            graded = await svc.fleet.canaries(svc.settings.claim_timeout_s, CANARY_AGE_S)
         except (psycopg.Error, PoolTimeout):
             return JSONResponse({"status": "not ready", "database": False, "worker": False}, 503)
         return JSONResponse(
@@ -133,7 +134,7 @@ def _add_root_routes(app: FastAPI) -> None:
     async def show_metrics(request: Request) -> Response:
         """Prometheus."""
         svc: Service = request.app.state.service
-        text = await metrics.exposition(svc.store, svc.settings.claim_timeout_s)
+        text = await metrics.exposition(svc.store, svc.fleet, svc.settings.claim_timeout_s)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

@@ -14,6 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from app.database import Pool
+from app.fleet import Fleet
 from app.store import Store
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, float("inf"))
@@ -68,25 +69,25 @@ class _Ready(Collector):
         return iter(self._families)
 
 
-async def exposition(store: Store, live_s: float) -> bytes:
+async def exposition(store: Store, fleet: Fleet, live_s: float) -> bytes:
     """The text that Prometheus scrapes."""
     registry = CollectorRegistry()
-    registry.register(_Ready([*await _gauges(store, live_s), *await _counted(store)]))
+    registry.register(_Ready([*await _gauges(store, fleet, live_s), *await _counted(fleet)]))
     return generate_latest(registry)
 
 
-async def _gauges(store: Store, live_s: float) -> list[Metric]:
+async def _gauges(store: Store, fleet: Fleet, live_s: float) -> list[Metric]:
     depth, age_s = await store.queue(COUNTED)
     values = {
         "grader_queue_depth": ("Submissions that wait", depth),
         "grader_queue_age_seconds": ("How long the oldest of them has waited", age_s),
-        "grader_workers": ("Workers that gave a sign of life lately", await store.live_workers(live_s)),
+        "grader_workers": ("Workers that gave a sign of life lately", await fleet.live_workers(live_s)),
     }
     return [GaugeMetricFamily(name, said, value=value) for name, (said, value) in values.items()]
 
 
-async def _counted(store: Store) -> list[Metric]:
-    stored = [(name, json.loads(labels), value) for name, labels, value in await store.metric_rows()]
+async def _counted(fleet: Fleet) -> list[Metric]:
+    stored = [(name, json.loads(labels), value) for name, labels, value in await fleet.metric_rows()]
     families: list[Metric] = []
     for family in WorkerMetrics().registry.collect():
         kind = HistogramMetricFamily if family.type == "histogram" else CounterMetricFamily

@@ -10,6 +10,7 @@ import procrastinate
 from fastapi import Request
 
 from app.access import Access
+from app.fleet import Fleet
 from app.hub import Hub
 from app.settings import Settings
 from app.store import Store, Submission
@@ -71,6 +72,7 @@ class Service:
 
     settings: Settings
     store: Store
+    fleet: Fleet
     queue: procrastinate.App
     hub: Hub
     access: Access

@@ -21,7 +21,7 @@ from uuid import UUID
 from psycopg import AsyncConnection
 from psycopg.rows import class_row
 
-from app.database import Pool
+from app.database import Pool, execute, one_row
 
 CHANNEL = "grader_submissions"
 MAX_FAILURES = 2
@@ -186,7 +186,8 @@ class Store:
 
     async def ahead(self, submission: Submission) -> int:
         """How many queued ones come before it, counted up to COUNTED_AHEAD."""
-        row = await self._row(
+        row = await one_row(
+            self.pool,
             "SELECT count(*) FROM (SELECT 1 FROM submissions AS other, submissions AS mine WHERE mine.id = %s"
             " AND other.status = 'queued' AND (other.priority > mine.priority"
             " OR other.priority = mine.priority AND other.seq < mine.seq) LIMIT %s) AS counted",
@@ -206,7 +207,8 @@ class Store:
 
     async def progress(self, submission_id: UUID, from_case: int) -> Progress:
         """State and further cases; the whole submission once it has ended."""
-        row = await self._row(
+        row = await one_row(
+            self.pool,
             "SELECT status, ARRAY(SELECT body FROM progress WHERE submission_id = id AND index >= %s ORDER BY index)"
             " FROM submissions WHERE id = %s",
             [from_case, submission_id],
@@ -234,7 +236,8 @@ class Store:
 
     async def open_of(self, client: str, limit: int) -> int:
         """How many of a client's submissions have not ended, counted up to `limit`."""
-        row = await self._row(
+        row = await one_row(
+            self.pool,
             "SELECT count(*) FROM (SELECT 1 FROM submissions"
             " WHERE client = %s AND status IN ('queued', 'running') LIMIT %s) AS counted",
             [client, limit],
@@ -243,7 +246,8 @@ class Store:
 
     async def queue(self, limit: int) -> tuple[int, float]:
         """(how many are queued, counted up to `limit`; age of the oldest in seconds)."""
-        row = await self._row(
+        row = await one_row(
+            self.pool,
             "SELECT count(*), coalesce(extract(epoch FROM now() - min(created_at)), 0)"
             " FROM (SELECT created_at FROM submissions WHERE status = 'queued' LIMIT %s) AS counted",
             [limit],
@@ -267,7 +271,8 @@ class Store:
 
     async def report(self, claim: Claim, first: int, cases: Iterable[str]) -> bool:
         """Stores cases from index `first` on and tells listeners, once for all; False when the claim was lost."""
-        row = await self._row(
+        row = await one_row(
+            self.pool,
             "WITH mine AS (SELECT id FROM submissions WHERE id = %(id)s AND attempt = %(attempt)s"
             " AND status = 'running' FOR SHARE),"
             " new AS (INSERT INTO progress SELECT mine.id, %(first)s + case_.at - 1, case_.body FROM mine,"
@@ -303,7 +308,8 @@ class Store:
 
     async def release(self, claim: Claim, *, failed: bool) -> bool:
         """Back into the queue; `failed` counts against it. False when the claim was lost."""
-        row = await self._row(
+        row = await one_row(
+            self.pool,
             "UPDATE submissions SET status = 'queued', failures = failures + %s WHERE id = %s AND attempt = %s"
             " AND status = 'running' RETURNING pg_notify(%s, id || ' queued')",
             [int(failed), claim.id, claim.attempt, CHANNEL],
@@ -321,83 +327,24 @@ class Store:
             )
             return cursor.rowcount
 
-    # ------------------------------------------------------------ workers and secrets
+    # ------------------------------------------------------------ the rest
 
-    async def devices(self, within_s: float) -> frozenset[str]:
-        """Devices of the workers that were seen lately."""
-        row = await self._row(
-            "SELECT array_agg(DISTINCT device) FROM workers, unnest(devices) AS device"
-            " WHERE seen_at > now() - make_interval(secs => %s)",
-            [within_s],
-        )
-        return frozenset((row[0] if row else None) or ())
-
-    async def canaries(self, seen_s: float, canary_s: float) -> bool:
-        """Whether a live worker has lately graded an accepted and a wrong answer rightly."""
-        row = await self._row(
-            "SELECT 1 FROM workers WHERE seen_at > now() - make_interval(secs => %s)"
-            " AND canary_at > now() - make_interval(secs => %s) LIMIT 1",
-            [seen_s, canary_s],
-        )
-        return row is not None
-
-    async def seen(self, worker: UUID, host: str, devices: tuple[str, ...], slots: int) -> None:
-        """A worker's sign of life."""
-        await self._run(
-            "INSERT INTO workers (id, host, devices, slots) VALUES (%s, %s, %s, %s)"
-            " ON CONFLICT (id) DO UPDATE SET seen_at = now()",
-            [worker, host, list(devices), slots],
-        )
-
-    async def canary_sang(self, worker: UUID) -> None:
-        """A worker graded its canaries rightly."""
-        await self._run("UPDATE workers SET canary_at = now() WHERE id = %s", [worker])
-
-    async def gone(self, worker: UUID) -> None:
-        """A worker left."""
-        await self._run("DELETE FROM workers WHERE id = %s", [worker])
-
-    async def forget_workers(self, after_s: float) -> None:
-        """Removes workers that were not seen for long."""
-        await self._run("DELETE FROM workers WHERE seen_at < now() - make_interval(secs => %s)", [after_s])
-
-    async def live_workers(self, within_s: float) -> int:
-        """How many workers were seen lately."""
-        row = await self._row(
-            "SELECT count(*) FROM workers WHERE seen_at > now() - make_interval(secs => %s)", [within_s]
-        )
-        return int(row[0]) if row else 0
-
-    async def metric_rows(self) -> list[tuple[str, str, float]]:
-        """(name, labels as JSON, value) of all that workers counted."""
-        async with self.pool.connection() as connection:
-            cursor = await connection.execute("SELECT name, labels, value FROM metrics ORDER BY name, labels")
-            return [(name, labels, value) for name, labels, value in await cursor.fetchall()]
+    async def secret(self, name: str) -> str:
+        """A secret that all API processes of this database share."""
+        row = await one_row(self.pool, "SELECT value FROM secrets WHERE name = %s", [name])
+        assert row is not None
+        return str(row[0])
 
     async def callback_url(self, submission_id: UUID) -> str | None:
         """Where the finished record is to be sent."""
-        row = await self._row("SELECT callback_url FROM submissions WHERE id = %s", [submission_id])
+        row = await one_row(self.pool, "SELECT callback_url FROM submissions WHERE id = %s", [submission_id])
         return row[0] if row else None
 
     async def record_callback(self, submission_id: UUID, attempt: int, status: int | None, error: str | None) -> None:
         """Keeps one attempt to deliver a callback."""
-        await self._run(
+        await execute(
+            self.pool,
             "INSERT INTO callbacks (submission_id, attempt, status, error) VALUES (%s, %s, %s, %s)"
             " ON CONFLICT DO NOTHING",
             [submission_id, attempt, status, error],
         )
-
-    async def secret(self, name: str) -> str:
-        """A secret that all API processes of this database share."""
-        row = await self._row("SELECT value FROM secrets WHERE name = %s", [name])
-        assert row is not None
-        return str(row[0])
-
-    async def _run(self, query: str, values: Any) -> None:
-        async with self.pool.connection() as connection:
-            await connection.execute(query.encode(), values)
-
-    async def _row(self, query: str, values: Any) -> tuple[Any, ...] | None:
-        async with self.pool.connection() as connection:
-            cursor = await connection.execute(query.encode(), values)
-            return await cursor.fetchone()

@@ -27,6 +27,7 @@ from procrastinate.job_context import AbortReason
 from psycopg_pool import PoolTimeout
 
 from app import callbacks, database, logs, queue
+from app.fleet import Fleet
 from app.metrics import WorkerMetrics
 from app.rejudging import Rejudgings
 from app.settings import Settings, from_environment
@@ -53,7 +54,8 @@ class Worker:
     def __init__(self, settings: Settings, pool: database.Pool, gradings: Gradings) -> None:
         self.id = uuid4()
         self._settings, self._pool, self._gradings = settings, pool, gradings
-        self._store, self._rejudgings, self._metrics = Store(pool), Rejudgings(pool), WorkerMetrics()
+        self._store, self._fleet, self._rejudgings = Store(pool), Fleet(pool), Rejudgings(pool)
+        self._metrics = WorkerMetrics()
         self._threads = ThreadPoolExecutor(settings.worker_slots, thread_name_prefix="grade")
         self._restarts = 0
 
@@ -192,7 +194,7 @@ class Worker:
 
     async def alive(self) -> None:
         """A sign of life, and what was counted."""
-        await self._store.seen(self.id, socket.gethostname(), self._gradings.devices, self._settings.worker_slots)
+        await self._fleet.seen(self.id, socket.gethostname(), self._gradings.devices, self._settings.worker_slots)
         self._metrics.restarts.inc(self._gradings.restarts - self._restarts)
         self._restarts = self._gradings.restarts
         await self._metrics.flush(self._pool)
@@ -201,12 +203,12 @@ class Worker:
         """Grades a right and a wrong answer; only if both get their verdict the service is said to be ready."""
         while not await self._in_thread(self._gradings.canary):
             await asyncio.sleep(CANARY_AGAIN_S)
-        await self._store.canary_sang(self.id)
+        await self._fleet.canary_sang(self.id)
 
     async def sweep(self) -> None:
         """Puts back what dead workers had."""
         await queue.sweep(self._queue, self._pool, self._settings.claim_timeout_s)
-        await self._store.forget_workers(self._settings.claim_timeout_s * 10)
+        await self._fleet.forget_workers(self._settings.claim_timeout_s * 10)
 
     async def find_lost(self) -> None:
         """Nothing that was accepted may be lost, whatever happened to its job."""
@@ -227,7 +229,7 @@ class Worker:
     async def leave(self) -> None:
         """Says that no sign of life is to be waited for."""
         with suppress(*DATABASE_TROUBLE):
-            await self._store.gone(self.id)
+            await self._fleet.gone(self.id)
 
 
 async def work(settings: Settings, url: str, gradings: Gradings) -> None:

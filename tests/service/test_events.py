@@ -15,7 +15,7 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from app.store import CHANNEL
-from tests.service.conftest import ENDLESS, RIGHT, WRONG
+from tests.service.conftest import BROKEN, ENDLESS, RIGHT, WRONG
 from tests.service.running import Running, wait_until
 from tests.service.test_api import body, refused, submit
 
@@ -122,12 +122,12 @@ def test_two_hundred_wait_at_once(running: Running) -> None:
     async def all_of_them() -> list[httpx.Response]:
         limits = httpx.Limits(max_connections=200)
         async with httpx.AsyncClient(base_url=running.address, timeout=90, limits=limits) as client:
-            calls = [client.post("/api/v1/submissions?wait=60", json=body(mode="run")) for _ in range(200)]
+            calls = [client.post("/api/v1/submissions?wait=60", json=body(BROKEN)) for _ in range(200)]
             return await asyncio.gather(*calls)
 
     answers = asyncio.run(all_of_them())
     assert {answer.status_code for answer in answers} == {200}
-    assert {answer.json()["verdict"] for answer in answers} == {"accepted"}
+    assert {answer.json()["verdict"] for answer in answers} == {"compile_error"}
     assert len({answer.json()["id"] for answer in answers}) == 200
     listening = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN grader_submissions%'"
     with psycopg.connect(make_conninfo(running.url)) as connection:

@@ -25,7 +25,7 @@ from tests.service.running import Running, wait_until
 from tests.service.test_api import body
 
 SUBMISSIONS = 500
-KINDS = [(BROKEN, "compile_error"), (RIGHT, "accepted"), (BROKEN, "compile_error"), (WRONG, "wrong_answer")]
+KINDS = [(RIGHT, "accepted"), (WRONG, "wrong_answer"), *[(BROKEN, "compile_error")] * 6]
 KILLS, KILL_AFTER_S = 4, 1.5
 END = Finished(verdict="accepted", cases_version="v", grade="{}")
 
