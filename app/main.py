@@ -60,9 +60,15 @@ async def opened(settings: Settings, url: str) -> AsyncIterator[Service]:
         store = Store(pool)
         access = Access(settings, pool, await store.secret("events"))
         yield Service(
-            settings=settings, store=store, fleet=Fleet(pool), queue=await queue.open_queue(pool, url), hub=hub, access=access,
-            catalogue=Catalogue(), backlog=Backlog(store, settings.backlog),
-        )  # fmt: skip
+            settings=settings,
+            store=store,
+            fleet=Fleet(pool),
+            queue=await queue.open_queue(pool, url),
+            hub=hub,
+            access=access,
+            catalogue=Catalogue(),
+            backlog=Backlog(store, settings.backlog),
+        )
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
