@@ -97,7 +97,9 @@ def test_serve(folder: Path) -> None:
         assert served.end() == 0
     wait_until(lambda: not any(child.is_running() for child in children), "no process is left", 10)
     assert re.search(r"grader: stopped", served.log.read_text())
-    serve(folder).process.kill()
+    killed = serve(folder).process
+    killed.kill()
+    killed.wait()
     again = serve(folder)
     try:
         found = httpx.get(f"{again.api}/submissions/{first['id']}").json()
