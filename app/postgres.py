@@ -61,7 +61,7 @@ def _major(folder: Path) -> int:
 def _folders() -> Iterator[Path]:
     if on_path := shutil.which("postgres"):
         yield Path(on_path).resolve().parent
-    for pattern in ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql@*/bin"):
+    for pattern in ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin"):
         yield from sorted(Path("/").glob(pattern[1:]), key=_version_in, reverse=True)
     yield from _wheel()
 
