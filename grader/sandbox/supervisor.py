@@ -123,8 +123,12 @@ class _Run:
         if report.outcome is Outcome.RETURNED:
             for index, call in enumerate(self._job.calls):
                 self._current = index
-                self._hide_output()
-                self._send(do="call", **self._memory.place(call))
+                try:
+                    self._hide_output()
+                    self._send(do="call", **self._memory.place(call))
+                except Ended:
+                    yield report  # this one had come before
+                    raise
                 yield report
                 reply = self._next_reply(call.result_bytes * (1 + call.want_gradients * _GRADIENTS))
                 report = self._weighed(call_report(self._current, reply, self._memory.mutations(reply.report.changed)))
