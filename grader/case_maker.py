@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from grader.case import DEVICE, HIDDEN, PUBLIC, VALUES, Case
-from grader.draw import Arguments, Draw, Recipe, tensor_value, to_double, to_value
+from grader.counterexamples import kept_recipes
+from grader.draw import Arguments, Draw, Recipe, in_double, tensor_value, to_double, to_value
 from grader.errors import ProblemError
+from grader.gradients import expected_gradients
 from grader.package import Code
 from grader.records import Call, TensorValue
 
@@ -28,18 +30,30 @@ FACTOR = 8
 
 TRIES = 8
 LEADING = ("B", "T")
+Tensors = Mapping[str, torch.Tensor]
 
 
 def make_cases(problem: Problem, code: Code, seed: bytes) -> tuple[Case, ...]:
     """All cases: public ones from the package's own seed, hidden ones from the secret one. Raises ProblemError."""
-    starter = load_starter(problem)
-    cases = tuple(_make_one(problem, code, recipe, (seed, starter)) for recipe in code.recipes())
+    cases = draw_cases(problem, code, seed)
     check_set(problem, code, cases)
     return cases
 
 
-def _make_one(problem: Problem, code: Code, recipe: Recipe, given: tuple[bytes, Starter]) -> Case:
+def draw_cases(problem: Problem, code: Code, seed: bytes, without: str = "") -> tuple[Case, ...]:
+    """The same without a look at all of them together; those that carry the tag `without` are left out."""
+    starter = load_starter(problem)
+    recipes = [(recipe, seed) for recipe in code.recipes()]
+    last = next((place for place, (recipe, _) in enumerate(recipes) if recipe.kind == DEVICE), len(recipes))
+    recipes[last:last] = kept_recipes(problem, code)
+    return tuple(
+        make_one(problem, code, recipe, (own, starter)) for recipe, own in recipes if without not in recipe.tags
+    )
+
+
+def make_one(problem: Problem, code: Code, recipe: Recipe, given: tuple[bytes, Starter]) -> Case:
     seed, starter = given
+    """The case of one recipe, drawn from the seed (a public one from the package's own)."""
     own = b"public %d" % problem.public_seed if recipe.visibility == PUBLIC else seed
     fault = ""
     for attempt in range(TRIES):
@@ -61,10 +75,12 @@ def build_case(problem: Problem, code: Code, recipe: Recipe, arguments: Argument
         mode=recipe.mode,
         same_memory=recipe.same_memory,
         backward=recipe.backward,
+        want_gradients=recipe.backward and "gradient" in problem.checks,
     )
     args, kwargs = in_double(call)
     expected = code.reference(*args, **kwargs)
     shape, compared = tuple(expected.shape), recipe.kind == VALUES
+    told = code.quantities is not None and recipe.visibility == PUBLIC and compared
     return Case(
         name=recipe.name,
         visibility=recipe.visibility,
@@ -77,15 +93,22 @@ def build_case(problem: Problem, code: Code, recipe: Recipe, arguments: Argument
         result_dtype=recipe.dtype,
         expected=expected.contiguous() if compared else None,
         allowance=FACTOR * code.rounding(*args, dtype=recipe.dtype, **kwargs).contiguous() if compared else None,
+        gradients=expected_gradients(code.reference, call, recipe.dtype) if call.want_gradients else {},
+        quantities=quantities_of(code, args, kwargs, expected) if told else {},
+        regions=regions_of(code, args, kwargs, expected) if told else {},
     )
 
 
-def in_double(call: Call) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """A call's arguments as the package's functions take them."""
-    kwargs = {name: to_double(value) for name, value in call.kwargs.items()}
-    if call.init or call.state:
-        kwargs |= {"init": dict(call.init), "state": {name: to_double(value) for name, value in call.state.items()}}
-    return tuple(to_double(value) for value in call.args), kwargs
+def quantities_of(code: Code, args: tuple[Any, ...], kwargs: dict[str, Any], like: torch.Tensor) -> Tensors:
+    """What the package measures at each element of the result, by name."""
+    found = code.quantities(*args, **kwargs) if code.quantities else {}
+    return {name: values.double().expand_as(like).contiguous() for name, values in found.items()}
+
+
+def regions_of(code: Code, args: tuple[Any, ...], kwargs: dict[str, Any], like: torch.Tensor) -> Tensors:
+    """Where each of the package's regions is, by its words."""
+    found = code.regions(*args, **kwargs) if code.regions else {}
+    return {words: mask.expand_as(like).contiguous() for words, mask in found.items()}
 
 
 def name_dimensions(result: Sequence[str], count: int) -> tuple[str, ...]:

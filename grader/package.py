@@ -2,7 +2,9 @@
 
 reference.py    reference(*args, **kwargs) -> the exact answer, float64, of float64 tensors; for modules also with the
                 keywords `init` and `state`. Optionally rounding(..., dtype=name) -> one unit of rounding for each
-                element; without it the unit is measured, see `measured_rounding`.
+                element; without it the unit is measured, see `measured_rounding`. Optionally, for the words
+                of public cases: quantities(...) -> name -> number for each element of the result, and regions(...) ->
+                words -> flag for each.
 cases.py        recipes() -> an iterable of `draw.Recipe`. Optionally INGREDIENTS: tag -> the dtypes in which a hidden
                 case has to carry it.
 mistakes.py     either explanations(..., dtype=name), which yields (mistakes' ids, output, unit of rounding) for every
@@ -35,8 +37,9 @@ WIDE = torch.finfo(torch.float32).eps
 """float64 inputs may be computed in float32."""
 
 TRIES = 64
-MADE_BY = ("case_files.py", "case_maker.py", "draw.py", "package.py")
+MADE_BY = ("case_files.py", "case_maker.py", "counterexamples.py", "draw.py", "gradients.py", "package.py")
 AUTHORED = ("reference.py", "cases.py", "mistakes.py")
+OPTIONAL = ("counterexamples.toml",)
 
 Explained = tuple[tuple[str, ...], torch.Tensor | None, torch.Tensor | None]
 
@@ -50,6 +53,8 @@ class Code:
     recipes: Callable[[], Iterable[Recipe]]
     explanations: Callable[..., Iterator[Explained]]
     ingredients: Mapping[str, Sequence[str]]
+    quantities: Callable[..., Mapping[str, torch.Tensor]] | None = None
+    regions: Callable[..., Mapping[str, torch.Tensor]] | None = None
 
 
 def load_code(problem: Problem) -> Code:
@@ -62,11 +67,17 @@ def load_code(problem: Problem) -> Code:
         recipes=_function(problem, cases_file, "recipes"),
         ingredients=getattr(cases_file, "INGREDIENTS", {}),
         explanations=getattr(mistakes_file, "explanations", None) or _from_functions(problem, mistakes_file),
+        quantities=getattr(reference_file, "quantities", None),
+        regions=getattr(reference_file, "regions", None),
     )
 
 
 def _run(problem: Problem, name: str) -> ModuleType:
-    path = problem.root / name
+    return run_file(problem, problem.root / name)
+
+
+def run_file(problem: Problem, path: Path) -> ModuleType:
+    """A Python file of the package, run as a module of its own. Raises ProblemError, naming the file."""
     spec = importlib.util.spec_from_file_location(f"grader_problem_{problem.slug}_{path.stem}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -130,6 +141,7 @@ def _moved(value: Any, eps: float, draw: Draw) -> Any:
 def sources(problem: Problem) -> dict[str, str]:
     """sha256 of every file that decides about the cases, the package's and the generator's own."""
     files = {name: problem.root / name for name in AUTHORED}
+    files |= {name: problem.root / name for name in OPTIONAL if (problem.root / name).exists()}
     files |= {f"grader/{name}": Path(__file__).with_name(name) for name in MADE_BY}
     try:
         return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
