@@ -67,16 +67,7 @@ def make_one(problem: Problem, code: Code, recipe: Recipe, given: tuple[bytes, S
 
 def build_case(problem: Problem, code: Code, recipe: Recipe, arguments: Arguments) -> Case:
     """One case with its expected answer and allowance."""
-    call = Call(
-        args=tuple(to_value(argument) for argument in arguments.args),
-        kwargs={name: to_value(argument) for name, argument in arguments.kwargs.items()},
-        init=dict(arguments.init),
-        state={name: tensor_value(array) for name, array in arguments.state.items()},
-        mode=recipe.mode,
-        same_memory=recipe.same_memory,
-        backward=recipe.backward,
-        want_gradients=recipe.backward and "gradient" in problem.checks,
-    )
+    call = make_call(problem, recipe, arguments)
     args, kwargs = in_double(call)
     expected = code.reference(*args, **kwargs)
     shape, compared = tuple(expected.shape), recipe.kind == VALUES
@@ -109,6 +100,20 @@ def regions_of(code: Code, args: tuple[Any, ...], kwargs: dict[str, Any], like: 
     """Where each of the package's regions is, by its words."""
     found = code.regions(*args, **kwargs) if code.regions else {}
     return {words: mask.expand_as(like).contiguous() for words, mask in found.items()}
+
+
+def make_call(problem: Problem, recipe: Recipe, arguments: Arguments) -> Call:
+    """The call as it travels."""
+    return Call(
+        args=tuple(to_value(argument) for argument in arguments.args),
+        kwargs={name: to_value(argument) for name, argument in arguments.kwargs.items()},
+        init=dict(arguments.init),
+        state={name: tensor_value(array) for name, array in arguments.state.items()},
+        mode=recipe.mode,
+        same_memory=recipe.same_memory,
+        backward=recipe.backward,
+        want_gradients=recipe.backward and "gradient" in problem.checks,
+    )
 
 
 def name_dimensions(result: Sequence[str], count: int) -> tuple[str, ...]:

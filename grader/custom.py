@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import torch
 
 from grader.case import PUBLIC, Case
-from grader.case_maker import build_case
-from grader.draw import DTYPES, Arguments, Array, Recipe
+from grader.case_maker import build_case, make_call
+from grader.draw import DTYPES, Arguments, Array, Recipe, in_double
 from grader.errors import UsageError
-from grader.package import load_code
-from grader.records import Scalar
+from grader.package import Code, load_code
+from grader.records import Call, Scalar
 
 if TYPE_CHECKING:
     from grader.problem import Parameter, Problem
@@ -49,13 +50,28 @@ def custom_case(problem: Problem, literals: Mapping[str, Any]) -> Case:
     if sum(array.values.size for array in arrays) > LARGEST:
         raise UsageError(f"inputs: the tensors have more than {LARGEST} elements together")
     recipe = Recipe(name=NAME, arguments=lambda draw: arguments, dtype=dtypes.pop(), visibility=PUBLIC)
+    code = load_code(problem)
     try:
-        case = build_case(problem, load_code(problem), recipe, arguments)
+        if result_size(code, make_call(problem, recipe, arguments)) > LARGEST:
+            raise UsageError(f"inputs: the result has more than {LARGEST} elements")
+        return build_case(problem, code, recipe, arguments)
     except (RuntimeError, IndexError, ValueError, TypeError, ZeroDivisionError) as error:
         raise UsageError(f"inputs: the reference can't take them: {str(error)[:200]}") from error
-    if math.prod(case.shape) > LARGEST:
-        raise UsageError(f"inputs: the result has more than {LARGEST} elements")
-    return case
+
+
+def result_size(code: Code, call: Call) -> int:
+    """How many elements the answer would have, found on tensors that hold no values."""
+    args, kwargs = in_double(call)
+    return int(code.reference(*without_values(args), **without_values(kwargs)).numel())
+
+
+def without_values(value: Any) -> Any:
+    """The same arguments with every tensor on the device `meta`."""
+    if isinstance(value, torch.Tensor):
+        return value.to("meta")
+    if isinstance(value, dict):
+        return {key: without_values(inner) for key, inner in value.items()}
+    return tuple(map(without_values, value)) if isinstance(value, tuple) else value
 
 
 def read_arguments(problem: Problem, literals: Mapping[str, Any]) -> Arguments:

@@ -118,9 +118,15 @@ def tensor_value(array: Array) -> TensorValue:
         dtype=array.dtype,
         shape=tuple(array.values.shape),
         strides=tuple(laid.stride()),
-        data=bytes(laid.untyped_storage()),
+        data=storage_bytes(laid),
         requires_grad=array.requires_grad,
     )
+
+
+def storage_bytes(tensor: torch.Tensor) -> bytes:
+    """The whole storage of a tensor that starts where its storage does."""
+    size = tensor.untyped_storage().nbytes() // tensor.element_size()
+    return tensor.as_strided((size,), (1,)).view(torch.uint8).numpy().tobytes()
 
 
 def _contiguous(values: torch.Tensor) -> torch.Tensor:

@@ -1,10 +1,10 @@
 """The code of a problem package: its reference, its recipes for cases, its mistakes. Trusted: authors write it.
 
-reference.py    reference(*args, **kwargs) -> the exact answer, float64, of float64 tensors; for modules also with the
-                keywords `init` and `state`. Optionally rounding(..., dtype=name) -> one unit of rounding for each
-                element; without it the unit is measured, see `measured_rounding`. Optionally, for the words
-                of public cases: quantities(...) -> name -> number for each element of the result, and regions(...) ->
-                words -> flag for each.
+reference.py    reference(*args, **kwargs) -> the exact answer, float64, of float64 tensors (also of tensors on `meta`,
+                for its shape); for modules also with the keywords `init` and `state`. Optionally
+                rounding(..., dtype=name) -> one unit of rounding for each element; without it the unit is measured, see
+                `measured_rounding`. Optionally, for the words of public cases: quantities(...) -> name -> number for
+                each element of the result, and regions(...) -> words -> flag for each.
 cases.py        recipes() -> an iterable of `draw.Recipe`. Optionally INGREDIENTS: tag -> the dtypes in which a hidden
                 case has to carry it.
 mistakes.py     either explanations(..., dtype=name), which yields (mistakes' ids, output, unit of rounding) for every

@@ -1,6 +1,6 @@
 """Which system calls a confined child may make, as two seccomp programs.
 
-Theory of operation. The kernel runs both programs on every call and takes the stricter answer. The first one, `notices`,
+Theory of operation. The kernel runs both programs on each call and takes the stricter answer. The first, `notices`,
 asks the lane (our keeper outside the child) about calls that make a process or a thread, so that it can count them,
 and about calls that no solution needs, so that it can end the run and name them. The second one, `filters`, is the
 allow-list: what stands in no list below answers ENOSYS, as on an older kernel, so that libraries fall back.

@@ -1,6 +1,6 @@
-"""Framed messages of supervisor and child: a length, then JSON one way, a safetensors blob the other. No pickle.
+"""Framed messages of supervisor and child: a length, then JSON one way, safetensors the other. No pickle.
 
-A request is JSON. A reply is a safetensors blob whose metadata holds one JSON text, `report`. Both are preceded by their
+A request is JSON. A reply is a safetensors blob whose metadata holds one JSON text, `report`. Before both stands their
 length, eight bytes, little endian. Whoever reads says first how long a message may be.
 """
 

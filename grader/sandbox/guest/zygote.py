@@ -78,7 +78,7 @@ def _prepare_torch() -> None:
     """What every child would otherwise do again: first calls, imports that torch puts off, an eager `torch.compile`."""
     torch.set_num_threads(1)
     torch.compile = runner.eager_compile
-    setattr(torch.nn.Module, "compile", runner.eager_module_compile)
+    torch.nn.Module.compile = runner.eager_module_compile  # type: ignore[method-assign, assignment]
     warm_up()
     with FakeTensorMode(), suppress(RuntimeError):
         fake = torch.empty(2, 3, device="cuda")
