@@ -178,7 +178,7 @@ def _junk(case: Case, starter: Starter) -> Iterator[tuple[str, torch.Tensor]]:
 
 def check_set(problem: Problem, code: Code, cases: Sequence[Case]) -> None:
     """What must hold for all cases together. Raises ProblemError."""
-    fault = _fault_of_set(cases) or next(missing_ingredients(code, cases), "")
+    fault = fault_of_set(cases) or next(missing_ingredients(code, cases), "")
     if fault:
         raise ProblemError(f"{problem.root / 'cases.py'}: {fault}")
 
@@ -192,7 +192,8 @@ def missing_ingredients(code: Code, cases: Sequence[Case]) -> Iterator[str]:
                 yield f"no hidden {dtype} case carries the ingredient {tag!r}: add one"
 
 
-def _fault_of_set(cases: Sequence[Case]) -> str:
+def fault_of_set(cases: Sequence[Case]) -> str:
+    """What is wrong with these cases as a set; "" if nothing."""
     names = [case.name for case in cases]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
@@ -202,14 +203,15 @@ def _fault_of_set(cases: Sequence[Case]) -> str:
     first = cases[0] if cases else None
     if first is None or first.visibility != PUBLIC or first.expected is None or not bool((first.expected != 0).all()):
         return "the first case must be public, and its answer without zeros"
-    return next(filter(None, (_fault_of_repeat(*pair) for pair in pairwise(cases))), "")
+    return next(filter(None, (fault_of_repeat(*pair) for pair in pairwise(cases))), "")
 
 
 def _rank(case: Case) -> int:
     return 2 if case.kind == DEVICE else int(case.visibility != PUBLIC)
 
 
-def _fault_of_repeat(before: Case, case: Case) -> str:
+def fault_of_repeat(before: Case, case: Case) -> str:
+    """Why a case can't use the memory of the one before it; "" if it can, or does not want to."""
     if case.call.same_memory and (_layout(before.call) != _layout(case.call) or _rank(before) != _rank(case)):
         return f"{case.name!r} is to use the memory of {before.name!r}: both need the same dtypes, shapes and layouts"
     return ""

@@ -52,14 +52,17 @@ def kept_recipes(problem: Problem, code: Code) -> Iterator[tuple[Recipe, bytes]]
         if one.recipe not in known:
             raise ProblemError(f"{problem.root / FILE}: no recipe {one.recipe!r} in cases.py: rename it or take it out")
         recipe = known[one.recipe]
-        yield replace(
-            recipe,
-            name=f"{recipe.name}-{hashlib.sha256(one.seed.encode()).hexdigest()[:8]}",
-            stream=recipe.stream or recipe.name,
-            visibility="hidden",
-            same_memory=False,
-            tags=recipe.tags | {TAG},
-        ), one.seed.encode()
+        yield (
+            replace(
+                recipe,
+                name=f"{recipe.name}-{hashlib.sha256(one.seed.encode()).hexdigest()[:8]}",
+                stream=recipe.stream or recipe.name,
+                visibility="hidden",
+                same_memory=False,
+                tags=recipe.tags | {TAG},
+            ),
+            one.seed.encode(),
+        )
 
 
 def keep(problem: Problem, found: Sequence[Counterexample]) -> None:

@@ -25,9 +25,7 @@ FACTOR = 8
 Reference = Callable[..., torch.Tensor]
 
 
-def expected_gradients(
-    reference: Reference, call: Call, dtype: str
-) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
+def expected_gradients(reference: Reference, call: Call, dtype: str) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
     """(expected, allowance), float64, by argument position, keyword or parameter name."""
     found = {}
     eps = max(torch.finfo(getattr(torch, dtype)).eps, WIDE)
