@@ -62,7 +62,7 @@ def make_one(problem: Problem, code: Code, recipe: Recipe, given: tuple[bytes, S
         fault = why_not(case, starter)
         if not fault:
             return case
-    raise ProblemError(f"{problem.root / 'cases.py'}: case {recipe.name!r} can't tell: {fault}")
+    raise ProblemError(f"{problem.root / 'cases.py'}: case {recipe.name!r} can't tell, {fault}: choose other inputs")
 
 
 def build_case(problem: Problem, code: Code, recipe: Recipe, arguments: Arguments) -> Case:

@@ -41,3 +41,13 @@ def verify(
     from grader.cli_verify import verify_packages  # noqa: PLC0415  (starts the sandbox before it imports torch)
 
     raise typer.Exit(verify_packages(slugs or (), as_json=as_json, seed=seed, without=without, sandbox=sandbox))
+
+
+@app.command()
+def new(slug: Annotated[str, typer.Argument(metavar="SLUG", help="The new problem's name: my_problem.")]) -> None:
+    """Make a small package that passes `verify`, as an example to change."""
+    from grader import skeleton  # noqa: PLC0415  (seldom needed)
+
+    place = skeleton.make(slug)
+    typer.echo(f"{place}: change it file by file; docs/problem-format.md explains each")
+    typer.echo(f"grader problem verify {slug} says what is missing")

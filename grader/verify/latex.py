@@ -1,6 +1,6 @@
 """Finds what keeps a formula from being rendered: a small parser of the LaTeX that KaTeX understands.
 
-It knows groups, arguments of commands, \\left and \\right, environments, and names of commands; it lays nothing out. Some
+It knows groups, arguments of commands, \\left and \\right, environments, names of commands; it lays nothing out. Some
 rare commands that KaTeX has are refused, to be spelt otherwise.
 """
 

@@ -120,5 +120,5 @@ def _ingredient(report: Report, tag: str) -> Ingredient:
 
 
 def passes_without(trial: Trial, names: frozenset[str]) -> bool:
-    """Whether an example that fails would pass if these cases were not there; no, where it ended before all were run."""
+    """Whether a failing example would pass if these cases were not there; no, where it ended before all were run."""
     return bool(trial.failed) and trial.failed <= names
