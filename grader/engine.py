@@ -121,7 +121,7 @@ def attempt(request: Request, sandbox: Sandbox) -> Grade:
     first = run(request, sandbox, real, teller)
     verdict = loading_verdict(first.loading)
     if verdict:
-        return unloaded(request, verdict, loading.error(first.loading, request.source), first.end)
+        return unloaded(request, verdict, loading.error(first.loading, request.source), first)
     if any(one.report.outcome in ENDINGS for one in first.judged):
         return finished(request, teller, [first])
     if len(first.judged) != len(real):
@@ -205,9 +205,16 @@ def diagnosed(request: Request, judged: list[Judged]) -> tuple[Diagnosis, ...]:
     return diagnose(request.problem, request.case_set, actual, failed)
 
 
-def unloaded(request: Request, verdict: Verdict, error: ErrorInfo | None, end: RunEnd | None = None) -> Grade:
-    """The grade of a source that could not be loaded."""
-    return assembled(request, verdict, error=error, notes=notes.notes([], end), ends=[end] if end else [])
+def unloaded(request: Request, verdict: Verdict, error: ErrorInfo | None, run: Run | None = None) -> Grade:
+    """The grade of a source that could not be loaded. run: None if it was not even tried."""
+    return assembled(
+        request,
+        verdict,
+        error=error,
+        reason=loading.reason(error, run.loading if run else None),
+        notes=notes.notes([], run.end if run else None),
+        ends=[run.end] if run else [],
+    )
 
 
 def assembled(
@@ -217,6 +224,7 @@ def assembled(
     results: tuple[CaseResult, ...] = (),
     diagnosis: tuple[Diagnosis, ...] = (),
     error: ErrorInfo | None = None,
+    reason: str = "",
     notes: tuple[Note, ...] = (),
     ends: Sequence[RunEnd] = (),
 ) -> Grade:
@@ -227,7 +235,7 @@ def assembled(
         mode=request.mode,
         device=request.device,
         verdict=verdict,
-        summary=summary(verdict, cases, error, diagnosis),
+        summary=summary(verdict, cases, diagnosis, reason),
         passed=sum(case.outcome == PASSED for case in cases),
         total=len(cases),
         cases_version=request.case_set.version,

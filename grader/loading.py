@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grader.exceptions import public_error
 from grader.records import CaseReport, ErrorInfo
-from grader.texts import clean
+from grader.texts import clean, clean_line
 
 
 def refusal(source: str, limit: int) -> ErrorInfo | None:
@@ -26,7 +26,13 @@ def complaint(message: str, line: int | None = None) -> ErrorInfo:
 
 
 def error(report: CaseReport, source: str) -> ErrorInfo | None:
-    """The exception that ended loading, or the supervisor's word for what did."""
-    if report.raised:
-        return public_error(report.raised, source)
-    return ErrorInfo(type=report.outcome.value, message=clean(report.reason), line=None, traceback=None)
+    """The exception that ended loading, None where none did."""
+    return public_error(report.raised, source) if report.raised else None
+
+
+def reason(error: ErrorInfo | None, report: CaseReport | None = None) -> str:
+    """Why loading failed: "SyntaxError in line 3: expected ':'", or the supervisor's word for what ended it."""
+    if error is None:
+        return clean(report.reason) if report else ""
+    line = f" in line {error.line}" if error.line else ""
+    return f"{error.type}{line}: {clean_line(error.message, 300)}" if error.message else f"{error.type}{line}"

@@ -46,7 +46,7 @@ def from_cases(judged: Sequence[Judged]) -> Iterator[str]:
         yield "nan_gradient"
     if is_nondeterministic(values):
         yield "nondeterministic"
-    if any(is_narrower(one) for one in values):
+    if all(one.passed for one in judged) and any(is_narrower(one) for one in values):
         yield "reduced_precision"
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grader.records import NOT_RUN, PASSED, CaseResult, Diagnosis, ErrorInfo, Verdict
-from grader.texts import clean_line
+from grader.records import NOT_RUN, PASSED, CaseResult, Diagnosis, Verdict
 
 VERDICTS = {
     Verdict.INTERNAL_ERROR: "The grader itself failed, which says nothing about your code",
@@ -25,24 +24,16 @@ VERDICTS = {
 }
 
 
-def summary(
-    verdict: Verdict, cases: Sequence[CaseResult], error: ErrorInfo | None, diagnosis: Sequence[Diagnosis]
-) -> str:
-    """What happened, where first, and the likely mistake."""
+def summary(verdict: Verdict, cases: Sequence[CaseResult], diagnosis: Sequence[Diagnosis], reason: str) -> str:
+    """What happened, where first, and the likely mistake. reason: why the source could not be loaded."""
     what = VERDICTS[verdict]
     if verdict is Verdict.ACCEPTED:
         return f"{what}: all {len(cases)} cases passed."
     if verdict is Verdict.INTERNAL_ERROR:
         return f"{what}: please submit it again."
     if all(case.outcome == NOT_RUN for case in cases):
-        return f"{what}: {told(error)}." if error else f"{what}."
+        return f"{what}: {reason.rstrip('.?!')}." if reason else f"{what}."
     failed = [case for case in cases if case.outcome not in {PASSED, NOT_RUN}]
     first = next(case for case in failed if case.outcome == verdict)
     likely = f"; it looks like this mistake: {'; '.join(one.title for one in diagnosis)}" if diagnosis else ""
-    return f"{what}: {len(failed)} of {len(cases)} cases failed, the first of them so is {first.name}{likely}."
-
-
-def told(error: ErrorInfo) -> str:
-    """ "SyntaxError in line 3: expected ':'"."""
-    line = f" in line {error.line}" if error.line else ""
-    return f"{error.type}{line}: {clean_line(error.message, 300)}" if error.message else f"{error.type}{line}"
+    return f"{what}, first in {first.name}; {len(failed)} of {len(cases)} cases failed{likely}."
