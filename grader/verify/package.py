@@ -15,7 +15,7 @@ from grader.errors import ProblemError
 from grader.explain import explain
 from grader.package import Code, load_code
 from grader.problem import Problem, example_submissions
-from grader.records import NOT_RUN, PASSED, Verdict
+from grader.records import PASSED, Verdict
 from grader.sandbox.base import Sandbox
 from grader.verify import report as reports
 from grader.verify.claims import check_claims, run_claims
@@ -202,7 +202,7 @@ def check_trial(trial: Trial) -> Iterator[Finding]:
     grade, wanted = trial.grade, trial.example
     named = {one.mistake for one in grade.diagnosis}
     if grade.verdict not in wanted.verdicts:
-        wrong = next((case for case in grade.cases if case.outcome not in (PASSED, NOT_RUN)), None)
+        wrong = next((case for case in grade.cases if case.outcome == grade.verdict != PASSED), None)
         where = f" (case {wrong.name}: {wrong.message[:160]})" if wrong else ""
         yield Finding(
             check="submissions", file=trial.file, what=f"is {grade.verdict}, not {' or '.join(wanted.verdicts)}{where}",
