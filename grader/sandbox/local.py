@@ -72,7 +72,9 @@ class LocalSandbox:
 
     def _lane(self, waiting: list[Lane]) -> Lane:
         with contextlib.suppress(IndexError):
-            return waiting.pop()
+            while not (lane := waiting.pop()).is_usable():
+                lane.close()
+            return lane
         with self._lock:
             self._ensure_guest()
             return Lane(self._connect())
@@ -128,6 +130,7 @@ class LocalSandbox:
             f"--listen={listening}",
             "--lifeline=0",
             f"--folder={self._folder}/children",
+            f"--scratch={self._folder}",
             f"--spares={self._spares}",
             f"--confinement={'full' if self._confined else 'none'}",
         ]

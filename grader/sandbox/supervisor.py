@@ -13,6 +13,7 @@ import contextlib
 import json
 import mmap
 import os
+import secrets
 import select
 import signal
 import socket
@@ -48,9 +49,18 @@ class Lane:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
 
+    def is_usable(self) -> bool:
+        """Whether it waits for work: a lane that has something to say unasked has ended or broken."""
+        poll = select.poll()
+        poll.register(self._connection, select.POLLIN)
+        return not poll.poll(0)
+
     def run(self, job: Job) -> Generator[CaseReport | RunEnd, None, None]:
         """See `grader.sandbox.base`."""
-        run = _Run(self._connection, job)
+        try:
+            run = _Run(self._connection, job)
+        except OSError as error:
+            raise SandboxFailed(f"the sandbox's connection broke: {error}") from error
         try:
             yield from run.reports()
         except OSError as error:
@@ -90,7 +100,7 @@ class _Run:
             os.set_blocking(descriptor, False)
         self._output = {"stdout": bytearray(), "stderr": bytearray()}
         self._output_bytes, self._shown, self._truncated = 0, True, False
-        self._reply = bytearray()
+        self._reply, self._ticket = bytearray(), ""
         self._flags: set[str] = set()
         self._open = {*pipes[1:4], connection.fileno()}
         self._current = -1
@@ -186,13 +196,19 @@ class _Run:
     # ------------------------------------------------------------ to the child and back
 
     def _send(self, **request: Any) -> None:
-        """Writes a request; what the child prints meanwhile is drained. A child that is gone is noticed later."""
-        payload = memoryview(wire.request(request))
+        """Writes a request; what the child prints meanwhile is drained. A child that is gone is noticed later.
+
+        Each request has a ticket that its reply must show, so that no reply can come before its request.
+        """
+        self._ticket = secrets.token_hex(8)
+        payload = memoryview(wire.request(request | {"ticket": self._ticket}))
         while payload:
             try:
                 payload = payload[os.write(self._requests, payload) :]
             except BlockingIOError:
                 self._wait(writing=True)
+                if self._reply:
+                    raise self._stop("malformed") from None
             except BrokenPipeError:
                 return
 
@@ -216,6 +232,8 @@ class _Run:
             reply = parse(blob)
         except wire.Malformed:
             raise self._stop("malformed") from None
+        if reply.report.ticket != self._ticket:
+            raise self._stop("malformed")
         self._flags |= set(reply.report.flags)
         return reply
 

@@ -23,7 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from grader.sandbox.guest import cgroup, mounts, proc, seccomp, spare
+from grader.sandbox.guest import cgroup, folders, mounts, proc, seccomp, spare
 from grader.sandbox.guest.spare import Settings, Spare
 
 _TICK_S = 0.01
@@ -45,6 +45,7 @@ class Live:
     next_look: float = 0.0
     spawned: bool = False
     cpu_s: float = 0.0
+    orphans_cpu_s: float = 0.0
     resident_bytes: int = 0
     status: int | None = None
     reached: dict[str, str] = field(default_factory=dict)
@@ -88,12 +89,12 @@ class Lane:
         ready = poll.poll(self._patience_ms())
         if not ready and self._short():
             self._add_spare()
-        for descriptor, _event in ready:
+        for descriptor, event in ready:
             if descriptor in waiting:
                 if not waiting[descriptor].ready:
                     waiting[descriptor].hear()
             elif descriptor == listener:
-                self._heed(listener)
+                self._heed(listener, event)
             elif not self._obey():
                 return False
         if self._live is not None and time.monotonic() >= self._live.next_look:
@@ -160,14 +161,22 @@ class Lane:
 
     # ------------------------------------------------------------ the run under way
 
-    def _heed(self, listener: int) -> None:
-        """A call waits for our word: lets it go on, refuses it, or ends the run for it."""
+    def _heed(self, listener: int, event: int) -> None:
+        """A call waits for our word: it may go on, is refused, or ends the run. Nobody is left to call: a death."""
+        if self._live is None:
+            return
+        if not event & select.POLLIN:
+            self._live.next_look = 0.0
+            return
         notice = seccomp.receive(listener, self._names)
-        if self._live is None or notice is None:
+        if notice is None:
             return
         if notice.is_violation:
             call = "clone with new namespaces" if notice.new_namespace else notice.call
             self._finish(self._live, "violation", call=call)
+            return
+        if notice.ends_with_sigsys:  # SIGSYS has one meaning
+            seccomp.answer(listener, notice, errno.EPERM)
             return
         allowed = self._live.limits["processes"]
         running = proc.count_tasks(self._pids(self._live))
@@ -189,7 +198,7 @@ class Lane:
             self._finish(live, "died", **self._death(live, live.status))
             return
         pids, limits, wall = self._pids(live), live.limits, time.monotonic() - live.started
-        live.cpu_s = max(live.cpu_s, sum(map(proc.cpu, pids)) - live.child.cpu_s)
+        live.cpu_s = max(live.cpu_s, sum(map(proc.cpu, pids)) + live.orphans_cpu_s - live.child.cpu_s)
         if live.cpu_s > limits["cpu_s"]:
             self._finish(live, "time", kind="CPU time", limit=limits["cpu_s"], used=live.cpu_s)
         elif wall > limits["wall_s"]:
@@ -198,10 +207,14 @@ class Lane:
             self._finish(live, "memory", limit=limits["memory_bytes"], used=used)
         elif self._kills() > live.kills_before:
             self._finish(live, "starved")
-        elif not self._settings.mounted and (used := proc.folder_bytes(live.child.folder)) > limits["file_bytes"]:
+        elif (used := self._on_disk(live)) > limits["file_bytes"]:
             self._finish(live, "files", limit=limits["file_bytes"], used=used)
         took = time.monotonic() - live.started - wall
         live.next_look = time.monotonic() + max(_TICK_S, _REST * took)
+
+    def _on_disk(self, live: Live) -> int:
+        """Bytes in the work folder; a file system of its own keeps its limit by itself."""
+        return 0 if self._settings.mounted else folders.used_bytes(live.child.folder, live.limits["file_bytes"])
 
     def _memory(self, live: Live, pids: list[int]) -> int:
         """Bytes in use. Shared pages count for all who have them, so a sum that is too large is looked at again."""
@@ -209,7 +222,10 @@ class Lane:
         if len(pids) == 1 or most <= live.limits["memory_bytes"]:
             return most
         shares = [proc.proportional_memory(pid) for pid in pids]
-        return sum(share for share in shares if share is not None)
+        known = [share for share in shares if share is not None]
+        if len(known) == len(shares):
+            return sum(known)
+        return sum(max(0, proc.memory(pid) - live.child.memory_bytes) for pid in pids)  # we may not look: the most
 
     def _death(self, live: Live, status: int) -> dict[str, Any]:
         """How the child itself ended: an exit status, or a signal and whether the kernel sent it for want of memory."""
@@ -220,9 +236,11 @@ class Lane:
         return self._watched.kills() if self._watched else 0
 
     def _finish(self, live: Live, how: str, **details: Any) -> None:
-        """Everything dead, the folder gone, then the word to the supervisor."""
+        """Everything dead, the folder gone, then the word to the supervisor.
+
+        Notices are not answered any more, so that whoever waits for one waits until it is killed.
+        """
         wall = time.monotonic() - live.started
-        live.child.deafen()
         self._kill()
         live.child.discard(self._settings)
         self._live = None
@@ -256,7 +274,9 @@ class Lane:
             live.resident_bytes = max(live.resident_bytes, usage.ru_maxrss << 10)
         if live is not None and pid == live.child.pid:
             live.status = status
-            live.cpu_s = max(live.cpu_s, usage.ru_utime + usage.ru_stime - live.child.cpu_s)
+            live.cpu_s = max(live.cpu_s, usage.ru_utime + usage.ru_stime + live.orphans_cpu_s - live.child.cpu_s)
+        elif live is not None and pid not in {child.pid for child in self._spares}:
+            live.orphans_cpu_s += usage.ru_utime + usage.ru_stime
         for child in [child for child in self._spares if child.pid == pid]:
             self._spares.remove(child)
             child.discard(self._settings)

@@ -11,24 +11,27 @@ import gc
 import os
 import resource
 import select
+import shutil
 import signal
 import socket
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
 import torch
 
-from grader.sandbox.guest import cgroup, confine, huge_pages, mounts, proc, runner
+from grader.sandbox.guest import cgroup, confine, folders, huge_pages, mounts, proc, runner
 from grader.sandbox.guest.lane import Lane
 from grader.sandbox.guest.spare import Settings
 
 _UNCONFINED = "none"
+_WIND_UP_S = 4.0
 
 
 def main() -> None:
     """Serves on the listening socket given as a descriptor until it is told to stop."""
-    options = _options()
+    options, environment = _options(), set(os.environ)
     confine.undumpable()
     confine.adopt_orphans()
     os.umask(0o077)
@@ -36,11 +39,17 @@ def main() -> None:
     settings = _settings(options)
     cgroup.sweep()
     _prepare_torch()
-    _forget_ourselves()
+    _forget_ourselves(environment)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with socket.socket(fileno=options.listen) as listening:
-        _accept(listening, options.lifeline, settings)
+    lanes: set[int] = set()
+    try:
+        with socket.socket(fileno=options.listen) as listening:
+            _accept(listening, options.lifeline, settings, lanes)
+    finally:
+        _wind_up(lanes, settings)
+        if options.scratch:
+            shutil.rmtree(options.scratch, ignore_errors=True)
 
 
 def _options() -> argparse.Namespace:
@@ -48,6 +57,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--listen", type=int, required=True, help="descriptor of a listening SOCK_SEQPACKET socket")
     parser.add_argument("--lifeline", type=int, help="descriptor of a pipe; when its other end closes, all ends")
     parser.add_argument("--folder", type=Path, required=True, help="where work folders are made")
+    parser.add_argument("--scratch", type=Path, help="a folder to remove in the end, with all that is in it")
     parser.add_argument("--spares", type=int, default=2, help="children kept waiting for each connection")
     parser.add_argument("--device", default="cpu", help="cpu or cuda:0")
     parser.add_argument("--confinement", choices=("full", _UNCONFINED), default="full")
@@ -85,19 +95,20 @@ def _prepare_torch() -> None:
         raise SystemExit("torch started threads in the zygote; children could not be confined")
 
 
-def _forget_ourselves() -> None:
+def _forget_ourselves(environment: set[str]) -> None:
     """The engine's folder is nothing to find on a submission's path; what was imported is kept from the GC."""
     known = confine.python_folders()
     sys.path[:] = [entry for entry in sys.path if any(Path(entry).is_relative_to(folder) for folder in known)]
     sys.argv[:] = [runner.FILE]
+    for name in set(os.environ) - environment:  # torch adds some that name our user
+        del os.environ[name]
     os.environ.update(PATH="/usr/bin:/bin", LANG="C.UTF-8")
     gc.collect()
     gc.freeze()
     huge_pages.gather()
 
 
-def _accept(listening: socket.socket, lifeline: int | None, settings: Settings) -> None:
-    lanes: set[int] = set()
+def _accept(listening: socket.socket, lifeline: int | None, settings: Settings, lanes: set[int]) -> None:
     watched = [listening.fileno(), *([] if lifeline is None else [lifeline])]
     while True:
         ready = select.select(watched, [], [], 1)[0]
@@ -107,7 +118,7 @@ def _accept(listening: socket.socket, lifeline: int | None, settings: Settings) 
             connection = listening.accept()[0]
             lanes.add(_fork_lane(connection, listening, settings))
             connection.close()
-        _bury(lanes)
+        _bury(lanes, settings)
 
 
 def _fork_lane(connection: socket.socket, listening: socket.socket, settings: Settings) -> int:
@@ -118,7 +129,6 @@ def _fork_lane(connection: socket.socket, listening: socket.socket, settings: Se
     try:
         listening.close()
         connection.setblocking(True)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         confine.die_with(zygote)
         confine.adopt_orphans()
         Lane(connection, settings).serve()
@@ -126,13 +136,40 @@ def _fork_lane(connection: socket.socket, listening: socket.socket, settings: Se
         os._exit(0)
 
 
-def _bury(lanes: set[int]) -> None:
-    """Forgets lanes that ended; whatever a dead lane left behind came to us, and is killed."""
+def _wind_up(lanes: set[int], settings: Settings) -> None:
+    """Tells the lanes to end, each of which kills what it watches; whoever is left after a while is killed by us."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for lane in lanes:
+        with suppress(ProcessLookupError):
+            os.kill(lane, signal.SIGTERM)
+    patience = time.monotonic() + _WIND_UP_S
+    while proc.children(os.getpid()) and time.monotonic() < patience + _WIND_UP_S:
+        if time.monotonic() > patience:
+            lanes.clear()
+        _bury(lanes, settings)
+        time.sleep(0.005)
+    _sweep(set(), settings)
+
+
+def _bury(lanes: set[int], settings: Settings) -> None:
+    """Forgets lanes that ended; whatever a dead lane left behind came to us, and is killed and removed."""
     with suppress(ChildProcessError):
         while pid := os.waitpid(-1, os.WNOHANG)[0]:
             lanes.discard(pid)
             cgroup.sweep()
-    for pid in proc.children(os.getpid()):
-        if pid not in lanes:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+    strangers = [pid for pid in proc.children(os.getpid()) if pid not in lanes]
+    for pid in strangers:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    if not strangers:
+        _sweep(lanes, settings)
+
+
+def _sweep(lanes: set[int], settings: Settings) -> None:
+    """Removes the work folders of lanes that are gone; one that can't be removed now is tried again."""
+    for folder in settings.folder.iterdir():
+        if int(folder.name.partition("-")[0]) not in lanes:
+            with suppress(OSError):
+                if folder.is_mount():
+                    mounts.unmount(str(folder))
+                folders.remove_abandoned(folder)
