@@ -103,7 +103,9 @@ def _from_functions(problem: Problem, module: ModuleType) -> Callable[..., Itera
         for name, function in functions.items():
             try:
                 output = function(*args, **kwargs)
-                yield (name,), output, measured_rounding(function)(*args, dtype=dtype, **kwargs)
+                unit = measured_rounding(function)(*args, dtype=dtype, **kwargs)
+                largest = torch.finfo(getattr(torch, dtype)).max
+                yield (name,), output, torch.where(output.abs() > largest, torch.inf, unit)
             except (RuntimeError, IndexError, ValueError, TypeError):
                 yield (name,), None, None
 

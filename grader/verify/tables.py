@@ -83,7 +83,7 @@ def kill_matrix(report: Report) -> Iterator[RenderableType]:
 
 
 def _block(report: Report, names: Sequence[str], start: int) -> Table:
-    table = plain_table("mistake", "hidden", "least", "")
+    table = plain_table("mistake", "in", "least", "")
     table.columns[-1].header = Text("".join(str((start + number) % 10) for number in range(1, len(names) + 1)), "dim")
     for column in table.columns:
         column.no_wrap = True
