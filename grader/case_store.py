@@ -21,7 +21,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 from platformdirs import user_data_dir
 
 from grader.case import HIDDEN, CaseSet, Version
@@ -69,11 +69,23 @@ def folder_of(problem: Problem) -> Path:
     return folder
 
 
+def no_word() -> None:
+    """Says nothing while another process is waited for."""
+
+
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Alone with the problem's versions; a second process waits."""
-    with FileLock(folder / "lock", mode=0o600):
+def locked(folder: Path, on_wait: Callable[[], None] = no_word) -> Iterator[None]:
+    """Alone with the problem's versions; a second process waits, and is told so by `on_wait`."""
+    lock = FileLock(folder / "lock", mode=0o600)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        on_wait()
+        lock.acquire()
+    try:
         yield
+    finally:
+        lock.release()
 
 
 def load_active(problem: Problem) -> CaseSet:
@@ -87,17 +99,28 @@ def load_active(problem: Problem) -> CaseSet:
 
 
 def regenerate(
-    problem: Problem, seed: int | None = None, *, check: Check | None = None, activate: bool = True
+    problem: Problem,
+    seed: int | None = None,
+    *,
+    check: Check | None = None,
+    activate: bool = True,
+    on_wait: Callable[[], None] = no_word,
 ) -> CaseSet:
     """Makes the cases anew (a random seed if none is given), lets `check` look at them, then activates them.
 
-    What `check` raises is passed on, and the old cases stay active; without `activate` they do so in any case. Raises
-    CasesError.
+    What `check` raises is passed on, and the old cases stay active; without `activate` they do so in any case. on_wait
+    is called where another process is at it, and has to be waited for. Raises CasesError.
     """
     folder = folder_of(problem)
     secret = secrets.token_bytes(SEED_BYTES) if seed is None else b"seed %d" % seed
-    with locked(folder):
+    with locked(folder, on_wait):
         return _make(problem, folder, secret, check, activate)
+
+
+def active(problem: Problem) -> CaseSet | None:
+    """The active cases as they stand, whatever the package's files say now; None where there are none yet."""
+    folder = folder_of(problem)
+    return load_version(folder / read_active(folder)["version"]) if (folder / "active").exists() else None
 
 
 def rollback(problem: Problem, version: str) -> CaseSet:
@@ -115,8 +138,8 @@ def rollback(problem: Problem, version: str) -> CaseSet:
 def list_versions(problem: Problem) -> tuple[Version, ...]:
     """Stored versions, newest first."""
     folder = folder_of(problem)
-    active = read_active(folder).get("version") if (folder / "active").exists() else None
-    found = [_describe(folder / name, name == active) for name in _stored(folder)]
+    current = read_active(folder).get("version") if (folder / "active").exists() else None
+    found = [_describe(folder / name, name == current) for name in _stored(folder)]
     return tuple(sorted(found, key=lambda version: version.created_at, reverse=True))
 
 
@@ -211,10 +234,10 @@ def _set_active(problem: Problem, folder: Path, version: str) -> None:
 
 def read_active(folder: Path) -> dict[str, Any]:
     """{version, sources}. Raises CasesError where it can't be read."""
-    active = read_json(folder / "active")
-    if active.keys() != {"version", "sources"}:
+    said = read_json(folder / "active")
+    if said.keys() != {"version", "sources"}:
         raise altered(folder / "active")
-    return active
+    return said
 
 
 def _read_derived(folder: Path) -> dict[str, Any]:

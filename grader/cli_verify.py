@@ -56,3 +56,7 @@ class Tell:
 
     def __call__(self, what: str, done: int, total: int) -> None:
         self._progress.update(self._task, description=f"{self._title}: {what}", completed=done, total=total)
+
+    def close(self) -> None:
+        """Takes the bar away."""
+        self._progress.stop()

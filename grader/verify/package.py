@@ -127,8 +127,10 @@ def examine_set(problem: Problem, case_set: CaseSet, sandbox: Sandbox, progress:
     report = replace(report, trials=_tried(problem, case_set, sandbox, progress))
     report = _measured(problem, report)
     found = [*check_set(case_set.cases), *check_junk(problem, case_set.cases), *check_duplicates(case_set.cases)]
-    found += [*missing(code, report), *check_kills(case_set, report.killed), *check_diagnosis(problem, case_set)]
-    return replace(report, findings=(*found, *check_trials(problem, report)))
+    found += [*check_coverage(problem, coverage(problem, case_set.cases)), *missing(code, report)]
+    found += [*check_kills(case_set, report.killed), *check_diagnosis(problem, case_set)]
+    found += [*check_trials(problem, report), *check_starter_run(problem, case_set, sandbox)]
+    return replace(report, findings=tuple(found))
 
 
 def _tried(problem: Problem, case_set: CaseSet, sandbox: Sandbox, progress: Progress) -> tuple[Trial, ...]:

@@ -23,7 +23,7 @@ INGREDIENTS = {
 
 
 def arguments(
-    shape: tuple[int, ...], dtype: str, layout: str, zeros: bool = False, **named: Any
+    shape: tuple[int, ...], dtype: str, layout: str, *, zeros: bool = False, **named: Any
 ) -> Callable[[Draw], Arguments]:
     """The function that draws one case's arguments: x by position, the slope by keyword or not at all."""
     grad = bool(named.pop("requires_grad", False))
@@ -37,18 +37,19 @@ def arguments(
     return drawn
 
 
-def recipe(  # what is usual stands here once
+def recipe(
     name: str,
     tags: str = "",
     shape: tuple[int, ...] = (4, 5),
     dtype: str = "float32",
+    *,
     layout: str = "contiguous",
     zeros: bool = False,
     given: dict[str, Any] | None = None,
     **more: Any,
 ) -> Recipe:
     """One case; given: the arguments besides x."""
-    draw = arguments(shape, dtype, layout, zeros, **(given or {}))
+    draw = arguments(shape, dtype, layout, zeros=zeros, **(given or {}))
     return Recipe(name=name, arguments=draw, dtype=dtype, tags=frozenset(tags.split()), **more)
 
 
