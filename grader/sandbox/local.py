@@ -72,9 +72,11 @@ class LocalSandbox:
 
     def _lane(self, waiting: list[Lane]) -> Lane:
         with contextlib.suppress(IndexError):
-            while not (lane := waiting.pop()).is_usable():
+            while True:
+                lane = waiting.pop()
+                if self._runs() and lane.is_usable():
+                    return lane
                 lane.close()
-            return lane
         with self._lock:
             self._ensure_guest()
             return Lane(self._connect())
@@ -89,8 +91,11 @@ class LocalSandbox:
             raise SandboxFailed(f"the guest takes no connection: {error}") from error
         return connection
 
+    def _runs(self) -> bool:
+        return self._guest is not None and self._guest.poll() is None
+
     def _ensure_guest(self) -> None:
-        if self._guest is not None and self._guest.poll() is None:
+        if self._runs():
             return
         if self._confined and (lacks := confine.missing()):
             raise SandboxUnavailable(

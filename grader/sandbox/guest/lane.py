@@ -29,6 +29,7 @@ from grader.sandbox.guest.spare import Settings, Spare
 _TICK_S = 0.01
 _QUIET_S = 0.003  # when the supervisor has asked for nothing so long, children are made
 _REST = 3  # a look at many processes takes long: this many times as long nobody looks again
+_BIRTH_S = 0.05  # the longest that a process may take from our word until we can see it
 _READY_S = 60.0
 _DEATH_S = 20.0
 _SLACK_BYTES = 96 << 20  # beyond the limit for a moment: the reserve for telling, and what comes between two looks
@@ -48,6 +49,7 @@ class Live:
     orphans_cpu_s: float = 0.0
     resident_bytes: int = 0
     status: int | None = None
+    births: list[float] = field(default_factory=list)
     reached: dict[str, str] = field(default_factory=dict)
 
 
@@ -179,11 +181,23 @@ class Lane:
             seccomp.answer(listener, notice, errno.EPERM)
             return
         allowed = self._live.limits["processes"]
-        running = proc.count_tasks(self._pids(self._live))
+        running = self._running(self._live)
         self._live.spawned = True
         seccomp.answer(listener, notice, 0 if running < allowed else errno.EAGAIN)
-        if running >= allowed:
+        if running < allowed:
+            self._live.births.append(time.monotonic())
+        else:
             self._live.reached["processes"] = f"processes and threads: {allowed} are allowed, {running} were running"
+
+    def _running(self, live: Live) -> int:
+        """Processes and threads of the run. Near the limit, what was just allowed is waited for until it shows."""
+        allowed = live.limits["processes"]
+        while True:
+            running, now = proc.count_tasks(self._pids(live)), time.monotonic()
+            live.births = [birth for birth in live.births if now - birth < _BIRTH_S]
+            if running >= allowed or running + len(live.births) < allowed or not live.births:
+                return running
+            time.sleep(_BIRTH_S / 10)
 
     def _pids(self, live: Live) -> list[int]:
         """The live child and everything that descends from it, orphans included."""
