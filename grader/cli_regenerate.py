@@ -9,7 +9,7 @@ import typer
 
 from grader.cli_grade import started
 from grader.cli_verify import Tell, bar
-from grader.errors import CheckFailed, UsageError
+from grader.errors import CheckFailed, ProblemError, UsageError
 from grader.problem import Problem
 from grader.sandbox.base import Sandbox
 
@@ -35,7 +35,7 @@ def regenerate_cases(problem: Problem, wish: Wish) -> int:
             find_counterexamples(problem, wish, sandbox, progress)
         try:
             told = remake(problem, wish, sandbox, progress)
-        except CheckFailed as error:
+        except (CheckFailed, ProblemError) as error:
             progress.close()
             typer.echo(str(error))
             typer.echo(

@@ -84,11 +84,10 @@ def _let_through(
 
 
 def merged(found: tuple[Counterexample, ...]) -> tuple[Counterexample, ...]:
-    """One for each recipe and seed, with all that went wrong there."""
-    reasons: dict[tuple[str, str], list[str]] = {}
+    """One for each recipe, with its first seed and all that went wrong there."""
+    seeds: dict[str, str] = {}
+    reasons: dict[str, dict[str, None]] = {}
     for one in found:
-        reasons.setdefault((one.recipe, one.seed), []).append(one.why)
-    return tuple(
-        Counterexample(recipe=recipe, seed=seed, why="; ".join(dict.fromkeys(whys)))
-        for (recipe, seed), whys in reasons.items()
-    )
+        if seeds.setdefault(one.recipe, one.seed) == one.seed:
+            reasons.setdefault(one.recipe, {})[one.why] = None
+    return tuple(Counterexample(recipe=name, seed=seeds[name], why="; ".join(whys)) for name, whys in reasons.items())
