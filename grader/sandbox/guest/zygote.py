@@ -26,12 +26,13 @@ from grader.sandbox.guest.lane import Lane
 from grader.sandbox.guest.spare import Settings
 
 _UNCONFINED = "none"
-_WIND_UP_S = 4.0
+_WIND_UP_S = 8.0
 
 
 def main() -> None:
     """Serves on the listening socket given as a descriptor until it is told to stop."""
     options, environment = _options(), set(os.environ)
+    _follow_links()
     confine.undumpable()
     confine.adopt_orphans()
     os.umask(0o077)
@@ -40,16 +41,24 @@ def main() -> None:
     cgroup.sweep()
     _prepare_torch()
     _forget_ourselves(environment)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    endings = [_told_to_end(), *([] if options.lifeline is None else [options.lifeline])]
     lanes: set[int] = set()
     try:
         with socket.socket(fileno=options.listen) as listening:
-            _accept(listening, options.lifeline, settings, lanes)
+            _accept(listening, endings, settings, lanes)
     finally:
         _wind_up(lanes, settings)
         if options.scratch:
             shutil.rmtree(options.scratch, ignore_errors=True)
+
+
+def _follow_links() -> None:
+    """Imports look where things really lie: a link to Python may be out of a child's sight."""
+    sys.path[:] = dict.fromkeys(str(Path(entry).resolve()) for entry in sys.path)
+    for module in list(sys.modules.values()):
+        folders_of_package = getattr(module, "__path__", None)
+        if isinstance(folders_of_package, list):
+            folders_of_package[:] = [str(Path(folder).resolve()) for folder in folders_of_package]
 
 
 def _options() -> argparse.Namespace:
@@ -108,11 +117,20 @@ def _forget_ourselves(environment: set[str]) -> None:
     huge_pages.gather()
 
 
-def _accept(listening: socket.socket, lifeline: int | None, settings: Settings, lanes: set[int]) -> None:
-    watched = [listening.fileno(), *([] if lifeline is None else [lifeline])]
+def _told_to_end() -> int:
+    """A descriptor that can be read once SIGTERM has come. No exception: it could come anywhere, and get lost there."""
+    told, telling = os.pipe()
+    os.set_blocking(telling, False)
+    signal.set_wakeup_fd(telling)
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return told
+
+
+def _accept(listening: socket.socket, endings: list[int], settings: Settings, lanes: set[int]) -> None:
     while True:
-        ready = select.select(watched, [], [], 1)[0]
-        if lifeline in ready:
+        ready = select.select([listening.fileno(), *endings], [], [], 1)[0]
+        if not set(endings).isdisjoint(ready):
             return
         if ready:
             connection = listening.accept()[0]
@@ -129,6 +147,8 @@ def _fork_lane(connection: socket.socket, listening: socket.socket, settings: Se
     try:
         listening.close()
         connection.setblocking(True)
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         confine.die_with(zygote)
         confine.adopt_orphans()
         Lane(connection, settings).serve()
@@ -137,18 +157,13 @@ def _fork_lane(connection: socket.socket, listening: socket.socket, settings: Se
 
 
 def _wind_up(lanes: set[int], settings: Settings) -> None:
-    """Tells the lanes to end, each of which kills what it watches; whoever is left after a while is killed by us."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    for lane in lanes:
-        with suppress(ProcessLookupError):
-            os.kill(lane, signal.SIGTERM)
-    patience = time.monotonic() + _WIND_UP_S
-    while proc.children(os.getpid()) and time.monotonic() < patience + _WIND_UP_S:
-        if time.monotonic() > patience:
-            lanes.clear()
+    """Kills the lanes, then all that comes to us from them, until nobody and nothing is left."""
+    lanes.clear()
+    deadline = time.monotonic() + _WIND_UP_S
+    while proc.children(os.getpid()) and time.monotonic() < deadline:
         _bury(lanes, settings)
-        time.sleep(0.005)
-    _sweep(set(), settings)
+        time.sleep(0.002)
+    _sweep(lanes, settings)
 
 
 def _bury(lanes: set[int], settings: Settings) -> None:
