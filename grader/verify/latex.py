@@ -33,7 +33,7 @@ _KNOWN_ENVIRONMENTS = """matrix pmatrix bmatrix vmatrix Vmatrix Bmatrix smallmat
     gathered gather gather* split array equation equation*"""
 ARGUMENTS = dict.fromkeys(_TWO.split(), 2) | dict.fromkeys(_ONE.split(), 1)
 SYMBOLS, ENVIRONMENTS = frozenset(_NONE.split()), frozenset(_KNOWN_ENVIRONMENTS.split())
-SIGNS = frozenset(r",;:! |{}\&%$#_-'" + '"')
+SIGNS = frozenset(r",;:! |{}\&%$#_")
 DELIMITERS = re.compile(
     r"\\(?:[lr](?:vert|Vert|angle|floor|ceil|brace)|vert|Vert|[{}|]|uparrow|downarrow|backslash)|[()\[\].|/<>]"
 )
