@@ -19,7 +19,7 @@ from grader.counterexamples import kept_recipes
 from grader.draw import Arguments, Draw, Recipe, in_double, tensor_value, to_double, to_value
 from grader.errors import ProblemError
 from grader.gradients import expected_gradients
-from grader.package import Code
+from grader.package import Code, blamed_on
 from grader.records import Call, TensorValue
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ def make_cases(problem: Problem, code: Code, seed: bytes) -> tuple[Case, ...]:
 def draw_cases(problem: Problem, code: Code, seed: bytes, without: str = "") -> tuple[Case, ...]:
     """The same without a look at all of them together; those that carry the tag `without` are left out."""
     starter = load_starter(problem)
-    recipes = [(recipe, seed) for recipe in code.recipes()]
+    with blamed_on(problem.root / "cases.py", "`recipes()` fails"):
+        recipes = [(recipe, seed) for recipe in code.recipes()]
     last = next((place for place, (recipe, _) in enumerate(recipes) if recipe.kind == DEVICE), len(recipes))
     recipes[last:last] = kept_recipes(problem, code)
     return tuple(
@@ -52,13 +53,14 @@ def draw_cases(problem: Problem, code: Code, seed: bytes, without: str = "") -> 
 
 
 def make_one(problem: Problem, code: Code, recipe: Recipe, given: tuple[bytes, Starter]) -> Case:
-    seed, starter = given
     """The case of one recipe, drawn from the seed (a public one from the package's own)."""
+    seed, starter = given
     own = b"public %d" % problem.public_seed if recipe.visibility == PUBLIC else seed
     fault = ""
     for attempt in range(TRIES):
         draw = Draw(own, problem.slug.encode(), (recipe.stream or recipe.name).encode(), b"%d" % attempt)
-        case = build_case(problem, code, recipe, recipe.arguments(draw))
+        with blamed_on(problem.root / "cases.py", f"case {recipe.name!r} can't be made"):
+            case = build_case(problem, code, recipe, recipe.arguments(draw))
         fault = why_not(case, starter)
         if not fault:
             return case

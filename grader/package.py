@@ -20,6 +20,7 @@ import hashlib
 import importlib.util
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -76,16 +77,25 @@ def _run(problem: Problem, name: str) -> ModuleType:
     return run_file(problem, problem.root / name)
 
 
+@contextmanager
+def blamed_on(path: Path, what: str) -> Iterator[None]:
+    """Turns any exception of a package's code into a ProblemError that names the file and says what failed."""
+    try:
+        yield
+    except ProblemError:
+        raise
+    except Exception as error:
+        raise ProblemError(f"{path}: {what}: {type(error).__name__}: {error}: mend the code") from error
+
+
 def run_file(problem: Problem, path: Path) -> ModuleType:
     """A Python file of the package, run as a module of its own. Raises ProblemError, naming the file."""
     spec = importlib.util.spec_from_file_location(f"grader_problem_{problem.slug}_{path.stem}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    try:
+    with blamed_on(path, "can't be run"):
         spec.loader.exec_module(module)
-    except Exception as error:
-        raise ProblemError(f"{path}: can't be run: {type(error).__name__}: {error}") from error
     return module
 
 

@@ -168,6 +168,26 @@ def test_faults_that_show_in_runs_are_found(
     assert checks(verify(package, sandbox, QUICK)) == expected
 
 
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("cases.py", "values = draw.bell(shape, 2.0)", "values = draw.ball(shape, 2.0)"),
+        ("cases.py", "    for dtype in DTYPES:", "    for dtype in DTYPES.values():"),
+        ("reference.py", "return torch.where(x > 0, x, slope * x)", "return torch.whare(x > 0, x, slope * x)"),
+        ("mistakes.py", "return x.clamp(min=0.0)", "return x.clomp(min=0.0)"),
+        ("mistakes.py", "def no_slope", "def no_slop"),
+        ("claims.py", "from grader.draw import Draw", "from grader.draw import Drow"),
+    ],
+)
+def test_code_that_fails_is_a_finding(package: Path, sandbox: LocalSandbox, file: str, old: str, new: str) -> None:
+    """Whatever an author's code raises is reported as a finding, never as a failure of the grader."""
+    change(package, file, old, new)
+    found = verify(package, sandbox, QUICK).findings
+    assert found
+    assert found[0].file in (file, "cases.py")
+    assert "Error" in found[0].what or "define a function" in found[0].what
+
+
 def test_too_little_time_is_found(package: Path, sandbox: LocalSandbox) -> None:
     """A limit that the slowest accepted example comes near to is found."""
     text = (package / "problem.toml").read_text()

@@ -13,7 +13,7 @@ from grader.case_maker import draw_cases
 from grader.cases import VALUES, Case, CaseSet
 from grader.errors import ProblemError
 from grader.explain import explain
-from grader.package import Code, load_code
+from grader.package import Code, blamed_on, load_code
 from grader.problem import Problem, example_submissions
 from grader.records import PASSED, Verdict
 from grader.sandbox.base import Sandbox
@@ -101,7 +101,8 @@ def examine(
     if not any(case.kind == VALUES for case in cases):
         return replace(report, findings=(*found, *(finding for _, finding in check_ingredients(code, cases))))
     options.progress("mistakes", 0, 1)
-    explanations = explain(code, cases)
+    with blamed_on(problem.root / "mistakes.py", "it fails in some case"):
+        explanations = explain(code, cases)
     case_set = CaseSet(
         problem=problem.slug, version="", cases=cases, order_key=options.seed, load_explanations=lambda: explanations
     )
