@@ -62,7 +62,7 @@ def test_right_gradients_are_accepted(graded: Callable[[str], Grade]) -> None:
         ("torch.sigmoid(gate)", "torch.sigmoid(gate.detach())", "other-caps", "gate_up_proj.weight has wrong values"),
         ("(left * right)", "((left * right).detach())", "other-caps", "gate_up_proj.weight is missing"),
         ("self.gate_up_proj(x)", "self.gate_up_proj(x.detach())", "input-with-gradient", "x is missing"),
-        ("        return self", "        torch.set_grad_enabled(False)\n        return self", "other-caps", "is cut off"),
+        ("        return self", "        torch.set_grad_enabled(False)\n        return self", "other-caps", "cut off"),
         ("(left * right)", "(left * right + 0 * torch.sqrt(up - up))", "other-caps", "is not finite"),
     ],
 )  # fmt: skip
