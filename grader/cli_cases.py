@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -23,11 +23,15 @@ def regenerate(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Make and check, but store and activate nothing.")] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Say which cases change.")] = False,
     stress: Annotated[int, typer.Option(min=0, metavar="N", help="First try N further seeds.")] = 0,
+    sandbox: Annotated[
+        Literal["local", "socket", "docker", "none"],
+        typer.Option(envvar="GRADER_SANDBOX", help="Where submissions run; none: unconfined, with all your rights."),
+    ] = "local",
 ) -> None:
     """Make the hidden cases anew, check them, activate them in one step. A failed check changes nothing and exits 1."""
     from grader.cli_regenerate import Wish, regenerate_cases  # noqa: PLC0415  (starts the sandbox, imports torch)
 
-    wish = Wish(seed=seed, dry_run=dry_run, diff=diff, stress=stress)
+    wish = Wish(seed=seed, dry_run=dry_run, diff=diff, stress=stress, sandbox=sandbox)
     raise typer.Exit(regenerate_cases(problem.load(slug), wish))
 
 

@@ -35,7 +35,10 @@ def verify(
     as_json: Json = False,
     seed: Annotated[int | None, typer.Option(help="Of the hidden cases; always the same one if not given.")] = None,
     without: Annotated[str, typer.Option(metavar="TAG", help="As if no case carried this ingredient.")] = "",
-    sandbox: Annotated[Literal["local", "none"], typer.Option(help="Where submissions run.")] = "local",
+    sandbox: Annotated[
+        Literal["local", "socket", "docker", "none"],
+        typer.Option(envvar="GRADER_SANDBOX", help="Where submissions run; none: unconfined, with all your rights."),
+    ] = "local",
 ) -> None:
     """Check whole packages: texts, reference, cases, mistakes, example submissions. Exits 1 if anything is wrong."""
     from grader.cli_verify import verify_packages  # noqa: PLC0415  (starts the sandbox before it imports torch)

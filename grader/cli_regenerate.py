@@ -22,6 +22,7 @@ class Wish:
     dry_run: bool
     diff: bool
     stress: int
+    sandbox: str = "local"
 
 
 class Enough(Exception):
@@ -30,7 +31,7 @@ class Enough(Exception):
 
 def regenerate_cases(problem: Problem, wish: Wish) -> int:
     """Does it and says what came of it; 0 if new cases are active (or would be), 1 if the check failed."""
-    with started("local", "cpu") as sandbox, bar(problem.slug) as progress:
+    with started(wish.sandbox, "cpu") as sandbox, bar(problem.slug) as progress:
         if wish.stress:
             find_counterexamples(problem, wish, sandbox, progress)
         try:
