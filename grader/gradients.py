@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from grader.compare import to_numbers
-from grader.draw import in_double
+from grader.draw import DTYPES, in_double
 from grader.package import WIDE, measured_rounding
 from grader.records import Call, Returned, TensorValue
 
@@ -82,6 +82,8 @@ def _compare(found: Mapping[str, TensorValue], name: str, expected: Any, allowan
     if name not in found:
         return "is missing: the backward pass failed, or it does not reach this tensor"
     gradient = found[name]
+    if gradient.dtype not in DTYPES:
+        return "is of no floating dtype"
     if gradient.shape != expected.shape:
         return "has another shape than the tensor itself"
     actual = to_numbers(gradient.data, gradient.dtype)

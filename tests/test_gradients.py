@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from grader import engine, problem
 from grader.cases import CaseSet, load_active
+from grader.gradients import fault
 from grader.problem import Problem
-from grader.records import Grade
+from grader.records import Grade, Returned, TensorValue
 from grader.sandbox.local import LocalSandbox
 
 SUBMISSIONS = problem.load("dense_ffn").root / "submissions"
@@ -91,3 +93,28 @@ def test_state_and_constructor_are_shown(graded: Callable[[str], Grade]) -> None
     assert detail is not None
     assert detail["inputs"]["init"] == {"d_model": 4, "d_ff": 5}
     assert detail["inputs"]["state"]["down_proj.weight"]["shape"] == [4, 5]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"dtype": "int64", "data": bytes(8 * 35)}, "is of no floating dtype"),
+        ({"shape": (20,)}, "has another shape than the tensor itself"),
+        ({"data": bytes(4)}, "has another shape than the tensor itself"),
+        ({"data": bytes(4 * 35)}, "has wrong values"),
+        ({"data": b"\xff" * (4 * 35)}, "is not finite"),
+    ],
+)
+def test_gradients_that_a_child_makes_up_are_looked_at(
+    dense_cases: CaseSet, change: dict[str, object], said: str
+) -> None:
+    """Whatever a child sends as a gradient is compared as data; what does not fit is wrong, and breaks nothing."""
+    case = next(case for case in dense_cases.cases if case.name == "other-caps")
+    name = "down_proj.weight"
+    expected, allowance = case.gradients[name]
+    sent = TensorValue(dtype="float32", shape=tuple(expected.shape), strides=(1, 1), data=bytes(4 * 35))
+    only = replace(case, gradients={name: (expected, allowance)})
+    answer = Returned(plain=True, differentiable=True, gradients={name: replace(sent, **change)})  # type: ignore[arg-type]
+    found = fault(only, answer)
+    assert found[0] == name
+    assert said in found[1]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -63,9 +65,35 @@ def regraded(cases: tuple[object, ...], trials: tuple[Trial, ...], sandbox: Loca
     return try_examples(problem.load("situ_glu"), case_set, examples, sandbox)
 
 
-def test_verify_without_an_ingredient_fails(sandbox: LocalSandbox) -> None:
-    """The same through `verify` itself, as `--without TAG` runs it."""
-    found = verify(FOLDER, sandbox, Options(without="square")).findings
-    named = [finding.what for finding in found if finding.check == "ingredients" and "'square'" in finding.what]
-    assert len(named) == 1
-    assert "transposed_projection.py" in named[0]
+REMOVED = """
+
+_all_recipes = recipes
+
+
+def recipes():
+    return (recipe for recipe in _all_recipes() if TAG not in recipe.tags)
+"""
+KEPT = {"textbook.py", "transposed_projection.py", "cached_by_shape.py"}
+
+
+@pytest.mark.parametrize(
+    ("tag", "passes"), [("square", "transposed_projection.py"), ("same_memory", "cached_by_shape.py")]
+)
+def test_a_package_without_an_ingredient_fails(sandbox: LocalSandbox, tmp_path: Path, tag: str, passes: str) -> None:
+    """The same in a package whose cases.py makes no case with the tag, and with `--without TAG`."""
+    folder = tmp_path / "situ_glu"
+    shutil.copytree(FOLDER, folder, ignore=lambda place, names: unwanted(Path(place), names))
+    (folder / "submissions.toml").unlink()
+    outright = verify(folder, sandbox, Options(without=tag)).findings
+    with (folder / "cases.py").open("a") as file:
+        file.write(REMOVED.replace("TAG", repr(tag)))
+    removed = verify(folder, sandbox, Options(elsewhere=False)).findings
+    for findings in (outright, removed):
+        named = [one.what for one in findings if one.check == "ingredients" and f"'{tag}'" in one.what]
+        assert len(named) == 1
+        assert passes in named[0]
+
+
+def unwanted(place: Path, names: list[str]) -> list[str]:
+    """Example submissions that this test does without."""
+    return [name for name in names if place.parent.name == "submissions" and name not in KEPT]
