@@ -7,22 +7,20 @@ cases/<problem>/lock         held by whoever makes or activates cases; readers n
 A version is written to a folder of its own under another name, synced, and renamed; `active` is replaced by a rename.
 So a crash or a full disk leaves the old version active. When the package's sources have changed since activation, the
 cases are made anew from the same seed; an older version that was rolled back to stays.
+
+Where a service has a shelf for its machines (see `shelf`), versions are copied from it before they are looked at, and
+activation counts there first.
 """
 
 from __future__ import annotations
 
-import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from filelock import FileLock, Timeout
-from platformdirs import user_data_dir
 
 from grader.case import HIDDEN, CaseSet, Version
 from grader.case_files import (
@@ -38,11 +36,13 @@ from grader.case_files import (
     unpack,
     version_of,
 )
+from grader.case_folder import folder_of, locked, no_word
 from grader.case_maker import make_cases
 from grader.durable import altered, read, read_json, sync, write
 from grader.errors import CasesError, UsageError
 from grader.explain import explain, from_bytes, to_bytes
 from grader.package import load_code, sources
+from grader.shelf import shared
 
 if TYPE_CHECKING:
     from grader.problem import Problem
@@ -52,45 +52,9 @@ SEED_BYTES = 32
 Check = Callable[[CaseSet], None]
 
 
-def data_root() -> Path:
-    """GRADER_DATA_DIR, or the user's data directory."""
-    return Path(os.environ.get("GRADER_DATA_DIR") or user_data_dir("grader"))
-
-
-def folder_of(problem: Problem) -> Path:
-    """The folder of the problem's versions, made if need be."""
-    folder = data_root() / "cases" / problem.slug
-    try:
-        folder.parent.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for path in (folder.parent, folder):
-            path.mkdir(exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise CasesError(f"{folder}: {error.strerror}: let GRADER_DATA_DIR name a folder to write to") from error
-    return folder
-
-
-def no_word() -> None:
-    """Says nothing while another process is waited for."""
-
-
-@contextmanager
-def locked(folder: Path, on_wait: Callable[[], None] = no_word) -> Iterator[None]:
-    """Alone with the problem's versions; a second process waits, and is told so by `on_wait`."""
-    lock = FileLock(folder / "lock", mode=0o600)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        on_wait()
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
-
-
 def load_active(problem: Problem) -> CaseSet:
     """The active cases; made on first use with a random secret seed, and anew (same seed) when the package changed."""
-    folder = folder_of(problem)
+    folder = _synced(problem)
     if not _is_current(problem, folder):
         with locked(folder):
             if not _is_current(problem, folder):
@@ -119,13 +83,13 @@ def regenerate(
 
 def active(problem: Problem) -> CaseSet | None:
     """The active cases as they stand, whatever the package's files say now; None where there are none yet."""
-    folder = folder_of(problem)
+    folder = _synced(problem)
     return load_version(folder / read_active(folder)["version"]) if (folder / "active").exists() else None
 
 
 def rollback(problem: Problem, version: str) -> CaseSet:
     """Makes an earlier version the active one. Raises UsageError where there is no such version."""
-    folder = folder_of(problem)
+    folder = _synced(problem)
     if version not in _stored(folder):
         known = ", ".join(_stored(folder)) or "none"
         raise UsageError(f"{problem.slug}: no version {version[:64]!r} of its cases; there are: {known}")
@@ -137,10 +101,16 @@ def rollback(problem: Problem, version: str) -> CaseSet:
 
 def list_versions(problem: Problem) -> tuple[Version, ...]:
     """Stored versions, newest first."""
-    folder = folder_of(problem)
+    folder = _synced(problem)
     current = read_active(folder).get("version") if (folder / "active").exists() else None
     found = [_describe(folder / name, name == current) for name in _stored(folder)]
     return tuple(sorted(found, key=lambda version: version.created_at, reverse=True))
+
+
+def stored_version(problem: Problem, version: str) -> CaseSet | None:
+    """A version, active or not, if this machine has its files. Raises CasesError."""
+    folder = folder_of(problem)
+    return load_version(folder / version) if version in _stored(folder) else None
 
 
 def export_version(problem: Problem, version: str) -> dict[str, bytes]:
@@ -155,10 +125,36 @@ def export_version(problem: Problem, version: str) -> dict[str, bytes]:
 def import_version(problem: Problem, version: str, files: Mapping[str, bytes], *, activate: bool = True) -> CaseSet:
     """Stores what `export_version` gave, here or on another machine. Raises CasesError where it was altered."""
     folder = folder_of(problem)
+    with locked(folder):
+        return _import(problem, folder, version, files, activate)
+
+
+def _import(problem: Problem, folder: Path, version: str, files: Mapping[str, bytes], activate: bool) -> CaseSet:
     if files.keys() != set(FILES) or version_of(files[MANIFEST]) != version:
         raise CasesError(f"{problem.slug}: these are not the files of version {version[:64]!r} of its cases")
+    return _store(problem, folder, files, None, activate)
+
+
+def _synced(problem: Problem) -> Path:
+    """The folder of the problem's versions, in step with the shelf: copied from it, or given to an empty one."""
+    folder, there = folder_of(problem), shared()
+    if there is None:
+        return folder
+    known = there.versions(problem.slug)
     with locked(folder):
-        return _store(problem, folder, {name: files[name] for name in FILES}, None, activate)
+        for version in known.keys() - set(_stored(folder)):
+            _import(problem, folder, version, there.fetch(problem.slug, version), False)
+        here = read_active(folder)["version"] if (folder / "active").exists() else None
+        active = next((version for version, is_active in known.items() if is_active), None)
+        if active and active != here:
+            _point_to(problem, folder, active)
+        elif here and not active:
+            there.put(problem.slug, here, _files(folder / here), activate=True)
+    return folder
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {name: read(folder / name) for name in FILES}
 
 
 # ---------------------------------------------------------------- making and writing
@@ -223,6 +219,12 @@ def _sweep(folder: Path) -> None:
 
 
 def _set_active(problem: Problem, folder: Path, version: str) -> None:
+    if there := shared():
+        there.put(problem.slug, version, _files(folder / version), activate=True)
+    _point_to(problem, folder, version)
+
+
+def _point_to(problem: Problem, folder: Path, version: str) -> None:
     fresh = folder / f".active.{secrets.token_hex(4)}"
     write(fresh, to_json({"version": version, "sources": sources(problem)}))
     fresh.replace(folder / "active")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from grader import cases, problem
-from grader.case_store import folder_of, locked
+from grader.case_folder import folder_of, locked
 from grader.cli import run
 from grader.counterexamples import Counterexample, keep, kept
 from grader.errors import ProblemError
