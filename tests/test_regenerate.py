@@ -7,22 +7,25 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from grader import cases, problem
+from grader import cases, cli_regenerate, problem
 from grader.case_folder import folder_of, locked
 from grader.cli import run
 from grader.counterexamples import Counterexample, keep, kept
 from grader.errors import ProblemError
 from grader.problem import Problem
+from grader.sandbox.local import LocalSandbox
 from tests.packages import change, make
 
 
 @pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Problem:
-    """A new package, with a data folder of its own."""
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: LocalSandbox) -> Problem:
+    """A new package, with a data folder of its own; commands in this process use the tests' one sandbox."""
+    monkeypatch.setattr(cli_regenerate, "started", lambda kind, device: nullcontext(sandbox))
     monkeypatch.setenv("GRADER_DATA_DIR", str(tmp_path / "data"))
     (tmp_path / "problems").mkdir()
     return problem.load_folder(make(tmp_path / "problems", monkeypatch))
