@@ -17,7 +17,7 @@ import select
 import socket
 import time
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from grader.errors import SandboxFailed, Unwanted
@@ -78,7 +78,7 @@ class _Run:
         self._connection, self._job = connection, job
         limits = job.limits
         self._deadline = time.monotonic() + limits.wall_s + _GRACE_S
-        self._ask(do="take", mode=warm_for(job), limits=vars(limits))
+        messages.send(connection, {"do": "take", "mode": warm_for(job), "limits": vars(limits)})
         message, pipes = self._receive(descriptors=5)
         self._data_bytes = message["idle_data_bytes"] + limits.memory_bytes
         self._requests, self._replies, self._stdout, self._stderr, arena = pipes
@@ -102,7 +102,8 @@ class _Run:
             yield from self._calls()
         except Ended as ended:
             self._ended = ended
-            yield self._last_report(ended)
+            outcome, reason = seen(ended.how, ended.details, self._job.limits)
+            yield CaseReport(call=self._current, outcome=outcome, reason=reason)
         yield self._end()
 
     def _calls(self) -> Iterator[CaseReport]:
@@ -111,7 +112,7 @@ class _Run:
         report = load_report(self._next_reply(0), self._job)
         if report.outcome is Outcome.RETURNED:
             for index, call in enumerate(self._job.calls):
-                self._current = index
+                self._current, asked = index, time.monotonic()
                 try:
                     self._hide_output()
                     self._send(do="call", **self._memory.place(call))
@@ -120,7 +121,8 @@ class _Run:
                     raise
                 yield report
                 reply = self._next_reply(call.result_bytes * (1 + call.want_gradients * _GRADIENTS))
-                report = call_report(self._current, reply, self._memory.mutations(reply.report.changed))
+                report = call_report(index, reply, self._memory.mutations(reply.report.changed))
+                report = replace(report, seconds=min(report.seconds, time.monotonic() - asked))
                 if report.raised and is_allocation_failure(report.raised):
                     report = starved(report, self._job.limits)
                     break
@@ -146,12 +148,10 @@ class _Run:
     def _hide_output(self) -> None:
         """From the first hidden call on, nothing printed is kept."""
         if self._current == self._job.hidden_from:
-            self._drain_rest()
+            for descriptor in (self._stdout, self._stderr):
+                while descriptor in self._open and messages.readable(descriptor, 0):
+                    self._read(descriptor)
             self._output.shown = False
-
-    def _last_report(self, ended: Ended) -> CaseReport:
-        outcome, reason = seen(ended.how, ended.details, self._job.limits)
-        return CaseReport(call=self._current, outcome=outcome, reason=reason)
 
     def _end(self) -> RunEnd:
         """Kills what is still there, waits until all is dead, and tells what was used and printed."""
@@ -265,23 +265,15 @@ class _Run:
             if self._output.total_bytes > self._job.limits.output_bytes and self._gone is None:
                 raise self._stop("output")
 
-    def _drain_rest(self) -> None:
-        for descriptor in (self._stdout, self._stderr):
-            while descriptor in self._open and messages.readable(descriptor, 0):
-                self._read(descriptor)
-
     # ------------------------------------------------------------ to the lane and back
 
     def _stop(self, how: str) -> Ended:
         """Ends the run now; returns the lane's word that all is dead, under our own heading."""
         if self._gone is None:
-            self._ask(do="kill")
+            messages.send(self._connection, {"do": "kill"})
             message, _ = self._receive()
             self._gone = Ended(how=message["how"], details=message)
         return Ended(how=how, details=self._gone.details)
-
-    def _ask(self, **message: Any) -> None:
-        messages.send(self._connection, message)
 
     def _receive(self, descriptors: int = 0) -> tuple[dict[str, Any], list[int]]:
         return messages.receive(self._connection, self._deadline, descriptors)

@@ -73,6 +73,14 @@ def test_a_well_formed_reply_is_a_value(box: Sandbox) -> None:
 
 
 @once
+def test_a_call_took_no_longer_than_we_waited(box: Sandbox) -> None:
+    """The time that a reply tells is believed only as far as it can be true."""
+    seen = forged(box, "send(blob(report(seconds=99999.0), nine)); os._exit(0)")
+
+    assert 0 < seen.reports[1].seconds < 999
+
+
+@once
 @pytest.mark.parametrize(
     "body",
     [

@@ -1,7 +1,8 @@
 """Runs in the confined child: loads the source, calls it once for each request, answers with data.
 
 Everything here shares an interpreter with the submission, so nothing that it says is believed: the supervisor checks
-sizes and shapes, reads the inputs from shared memory, and measures time and memory itself. It holds no expected value.
+sizes and shapes, reads the inputs from shared memory, measures memory itself, and knows how long a call took at most.
+It holds no expected value.
 """
 
 from __future__ import annotations
