@@ -34,6 +34,10 @@ _GRACE_S = 60.0  # beyond the wall limit, before a silent lane is given up
 _GRADIENTS = 16  # a result's gradients are at most so many times as large
 
 
+class LaneGone(SandboxFailed):
+    """The guest ended before it had taken the job."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ended(Exception):
     """The lane's word that the run is over: how, and what was used."""
@@ -50,13 +54,24 @@ class Lane:
 
     def run(self, job: Job) -> Generator[CaseReport | RunEnd, None, None]:
         """See `grader.sandbox.base`."""
-        run = _Run(self._connection, job)
+        run = self.begin(job)
         try:
             yield from run.reports()
         except OSError as error:
             raise SandboxFailed(f"the sandbox's connection broke: {error}") from error
         finally:
             run.close()
+
+    def begin(self, job: Job) -> _Run:
+        """Takes a child. LaneGone if there was none to be had here: nothing was run, another lane may be asked."""
+        try:
+            return _Run(self._connection, job)
+        except (OSError, SandboxFailed) as error:
+            raise LaneGone(f"the sandbox gave no child: {error}") from error
+
+    def is_open(self) -> bool:
+        """Whether the other end is still there: while no run is under way, it never says anything."""
+        return not select.select([self._connection], [], [], 0)[0]
 
     def close(self) -> None:
         """The lane ends, and everything in it."""

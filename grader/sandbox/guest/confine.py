@@ -11,6 +11,7 @@ Non-goals: memory, time and counting processes (the lane does that from outside)
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import resource
 import signal
@@ -179,6 +180,10 @@ def self_test(parent: int) -> None:
             attempt()
         except (PermissionError, FileNotFoundError):
             continue
+        except OSError as error:
+            if error.errno == errno.EROFS:
+                continue
+            raise
         raise NotConfined(f"a confined child could {what}")
 
 

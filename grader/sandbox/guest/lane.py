@@ -23,7 +23,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from grader.sandbox.guest import mounts, proc, seccomp, spare
+from grader.sandbox.guest import mounts, proc, seccomp, service, spare
+from grader.sandbox.guest.service import Reports
 from grader.sandbox.guest.spare import Settings, Spare
 
 _TICK_S = 0.01
@@ -46,15 +47,17 @@ class Live:
     cpu_s: float = 0.0
     resident_bytes: int = 0
     status: int | None = None
+    orphan_violated: bool = False
     reached: dict[str, str] = field(default_factory=dict)
 
 
 class Lane:
     """One supervisor's keeper."""
 
-    def __init__(self, connection: socket.socket, settings: Settings) -> None:
+    def __init__(self, connection: socket.socket, settings: Settings, reports: Reports) -> None:
         self._connection = connection
         self._settings = settings
+        self._reports = reports
         self._spares: list[Spare] = []
         self._live: Live | None = None
         self._names = {number: name for name, number in seccomp.machine()[1].items()}
@@ -66,6 +69,7 @@ class Lane:
             while self._turn():
                 pass
         except Exception as error:
+            self._reports.tell(service.BROKE)
             with suppress(OSError):
                 self._send({"is": "broken", "why": f"{type(error).__name__}: {error}"})
         finally:
@@ -81,7 +85,8 @@ class Lane:
         waiting = {child.handshake.fileno(): child for child in self._spares if not child.ready}
         listener = self._live.child.listener if self._live else None
         poll = select.poll()
-        for descriptor in (self._connection.fileno(), *waiting, *([] if listener is None else [listener])):
+        drain = self._reports.drain[0] if self._live is None else None
+        for descriptor in (self._connection.fileno(), *waiting, *(d for d in (listener, drain) if d is not None)):
             poll.register(descriptor, select.POLLIN)
         for descriptor, _event in poll.poll(self._patience_ms()):
             if descriptor in waiting:
@@ -89,6 +94,8 @@ class Lane:
                     waiting[descriptor].hear()
             elif descriptor == listener:
                 self._heed(listener)
+            elif descriptor == drain:
+                return self._live is not None
             elif not self._obey():
                 return False
         if self._live is not None and time.monotonic() >= self._live.next_look:
@@ -174,6 +181,9 @@ class Lane:
         if live.status is not None:
             self._finish(live, "died", **self._death(live, live.status))
             return
+        if live.orphan_violated:
+            self._finish(live, "died", code=-signal.SIGSYS, starved=False)
+            return
         pids, limits, wall = self._pids(live), live.limits, time.monotonic() - live.started
         live.cpu_s = max(live.cpu_s, sum(map(proc.cpu, pids)) - live.child.cpu_s)
         if live.cpu_s > limits["cpu_s"]:
@@ -188,12 +198,16 @@ class Lane:
         live.next_look = time.monotonic() + max(_TICK_S, _REST * took)
 
     def _memory(self, live: Live, pids: list[int]) -> int:
-        """Bytes in use. Shared pages count for all who have them, so a sum that is too large is looked at again."""
+        """Bytes in use. Shared pages count for all who have them, so a sum that is too large is looked at again.
+
+        Where we may not look (a container without CAP_SYS_PTRACE), what each has beyond an idle child.
+        """
         most = sum(map(proc.memory, pids)) - live.child.memory_bytes
         if len(pids) == 1 or most <= live.limits["memory_bytes"]:
             return most
-        shares = [proc.proportional_memory(pid) for pid in pids]
-        return sum(share for share in shares if share is not None)
+        shares = {pid: proc.proportional_memory(pid) for pid in pids}
+        own = (max(0, proc.memory(pid) - live.child.memory_bytes) for pid, share in shares.items() if share is None)
+        return sum(own) + sum(share for share in shares.values() if share is not None)
 
     def _death(self, live: Live, status: int) -> dict[str, Any]:
         """How the child itself ended: an exit status, or a signal and whether the kernel sent it for want of memory."""
@@ -202,12 +216,13 @@ class Lane:
         return {"code": code, "starved": starved}
 
     def _finish(self, live: Live, how: str, **details: Any) -> None:
-        """Everything dead, the folder gone, then the word to the supervisor."""
+        """Everything dead, the folder gone, then the word to the zygote and to the supervisor."""
         wall = time.monotonic() - live.started
         live.child.deafen()
         self._kill()
         live.child.discard(self._settings)
         self._live = None
+        self._reports.tell(service.VIOLATED if _is_violation(how, details) else service.ENDED)
         usage = {"wall_s": wall, "cpu_s": live.cpu_s, "peak_memory_bytes": live.resident_bytes}
         self._send({"is": "ended", "how": how, "usage": usage, "reached": list(live.reached.values()), **details})
 
@@ -239,6 +254,12 @@ class Lane:
         if live is not None and pid == live.child.pid:
             live.status = status
             live.cpu_s = max(live.cpu_s, usage.ru_utime + usage.ru_stime - live.child.cpu_s)
+        elif live is not None and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGSYS:
+            live.orphan_violated = True
         for child in [child for child in self._spares if child.pid == pid]:
             self._spares.remove(child)
             child.discard(self._settings)
+
+
+def _is_violation(how: str, details: dict[str, Any]) -> bool:
+    return how == "violation" or (how == "died" and details["code"] == -signal.SIGSYS)

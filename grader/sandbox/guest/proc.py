@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+_SYS_ADMIN = 21
 _FIRST_UID, _UIDS_PER_LANE = 0x40000000, 64
 
 
@@ -133,6 +134,12 @@ def spare_uid(lane: int, count: int) -> int:
         return wanted
     half = length // 2
     return inside + half + (lane * _UIDS_PER_LANE + count) % (length - half)
+
+
+def may_mount() -> bool:
+    """Whether this process is root with CAP_SYS_ADMIN. Asked first, since a container's seccomp profile may kill for trying."""
+    capabilities = next(line.split()[1] for line in _read("/proc/self/status").splitlines() if line.startswith("CapEff:"))
+    return os.geteuid() == 0 and bool(int(capabilities, 16) >> _SYS_ADMIN & 1)
 
 
 def volunteer_for_the_killer() -> None:

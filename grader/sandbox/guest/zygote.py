@@ -14,13 +14,14 @@ import select
 import signal
 import socket
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
 import torch
 from torch._subclasses import FakeTensorMode
 
-from grader.sandbox.guest import confine, mounts, proc, runner
+from grader.sandbox.guest import confine, mounts, proc, runner, service
 from grader.sandbox.guest.lane import Lane
 from grader.sandbox.guest.spare import Settings
 
@@ -39,13 +40,20 @@ def main() -> None:
     _forget_ourselves()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with socket.socket(fileno=options.listen) as listening:
-        _accept(listening, options.lifeline, settings)
+    if options.socket:
+        listening, path = service.listen(options.socket, options.device)
+    else:
+        listening, path = socket.socket(fileno=options.listen), None
+    _Door(listening, path, options).keep(settings)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="grader.sandbox.guest", description=__doc__)
-    parser.add_argument("--listen", type=int, required=True, help="descriptor of a listening SOCK_SEQPACKET socket")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--listen", type=int, help="descriptor of a listening SOCK_SEQPACKET socket")
+    where.add_argument("--socket", type=Path, help="as a service: the folder in which a socket is made")
+    parser.add_argument("--submissions", type=int, default=1000, help="as a service: ends itself after so many runs")
+    parser.add_argument("--peer-uid", type=int, action="append", help="as a service: who may connect (default: anyone)")
     parser.add_argument("--lifeline", type=int, help="descriptor of a pipe; when its other end closes, all ends")
     parser.add_argument("--folder", type=Path, required=True, help="where work folders are made")
     parser.add_argument("--spares", type=int, default=2, help="children kept waiting for each connection")
@@ -107,32 +115,63 @@ def _forget_ourselves() -> None:
     gc.freeze()
 
 
-def _accept(listening: socket.socket, lifeline: int | None, settings: Settings) -> None:
-    lanes: set[int] = set()
-    watched = [listening.fileno(), *([] if lifeline is None else [lifeline])]
-    while True:
-        ready = select.select(watched, [], [], 1)[0]
-        if lifeline in ready:
-            return
-        if ready:
-            connection = listening.accept()[0]
-            lanes.add(_fork_lane(connection, listening, settings))
-            connection.close()
-        _bury(lanes)
+class _Door:
+    """Takes connections, and forks a lane for each, until it is told to stop or has done enough."""
+
+    def __init__(self, listening: socket.socket, path: Path | None, options: argparse.Namespace) -> None:
+        self._listening, self._path, self._lifeline = listening, path, options.lifeline
+        self._peers = set(options.peer_uid or ())
+        self._reports = service.Reports()
+        self._retirement = service.Retirement(
+            submissions=options.submissions if path else None, alive=options.folder / "alive" if path else None
+        )
+        self._lanes: set[int] = set()
+
+    def keep(self, settings: Settings) -> None:
+        """Serves; a service that makes room waits for its lanes."""
+        watched = [self._listening.fileno(), self._reports.news[0]]
+        watched += [] if self._lifeline is None else [self._lifeline]
+        while not self._retirement.is_due():
+            ready = select.select(watched, [], [], 1)[0]
+            if self._lifeline in ready:
+                return
+            if self._reports.news[0] in ready:
+                self._retirement.hear(os.read(self._reports.news[0], 1 << 12))
+            if self._listening.fileno() in ready:
+                self._admit(settings)
+            self._retirement.beat()
+            _bury(self._lanes)
+        self._make_room()
+
+    def _admit(self, settings: Settings) -> None:
+        with self._listening.accept()[0] as connection:
+            if not self._peers or service.peer_uid(connection) in self._peers:
+                self._lanes.add(_fork_lane(connection, self._listening, settings, self._reports))
+
+    def _make_room(self) -> None:
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+        self._listening.close()
+        os.close(self._reports.drain[1])
+        while self._lanes:
+            time.sleep(0.01)
+            self._retirement.beat()
+            _bury(self._lanes)
 
 
-def _fork_lane(connection: socket.socket, listening: socket.socket, settings: Settings) -> int:
+def _fork_lane(connection: socket.socket, listening: socket.socket, settings: Settings, reports: service.Reports) -> int:
     zygote = os.getpid()
     pid = os.fork()
     if pid:
         return pid
     try:
         listening.close()
+        reports.for_lane()
         connection.setblocking(True)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         confine.die_with(zygote)
         confine.adopt_orphans()
-        Lane(connection, settings).serve()
+        Lane(connection, settings, reports).serve()
     finally:
         os._exit(0)
 
