@@ -18,7 +18,7 @@ from pathlib import Path
 from grader.errors import SandboxError, SandboxFailed, SandboxUnavailable
 from grader.records import Call, CaseReport, Job, RunEnd
 from grader.sandbox.guest import confine, landlock
-from grader.sandbox.supervisor import Lane
+from grader.sandbox.supervisor import Lane, warm_for
 
 _STOP_S = 10.0
 
@@ -36,7 +36,7 @@ class LocalSandbox:
         self._lock = threading.Lock()
         self._guest: subprocess.Popen[bytes] | None = None
         self._folder: Path | None = None
-        self._lanes: list[Lane] = []
+        self._lanes: dict[str, list[Lane]] = {}
 
     def start(self) -> None:
         """Starts the guest if none runs. SandboxUnavailable where this machine can't confine."""
@@ -45,7 +45,8 @@ class LocalSandbox:
 
     def run(self, job: Job) -> Generator[CaseReport | RunEnd, None, None]:
         """See `grader.sandbox.base`."""
-        lane = self._lane()
+        waiting = self._lanes.setdefault(warm_for(job), [])
+        lane = self._lane(waiting)
         whole = False
         try:
             yield from lane.run(job)
@@ -55,22 +56,23 @@ class LocalSandbox:
             raise
         finally:
             if whole:
-                self._lanes.append(lane)
+                waiting.append(lane)
             else:
                 lane.close()
 
     def close(self) -> None:
         """Ends the guest and all its children; removes its folder."""
         with self._lock:
-            while self._lanes:
-                self._lanes.pop().close()
+            for lane in [lane for lanes in self._lanes.values() for lane in lanes]:
+                lane.close()
+            self._lanes.clear()
             self._end_guest()
 
     # ------------------------------------------------------------ the guest
 
-    def _lane(self) -> Lane:
+    def _lane(self, waiting: list[Lane]) -> Lane:
         with contextlib.suppress(IndexError):
-            return self._lanes.pop()
+            return waiting.pop()
         with self._lock:
             self._ensure_guest()
             return Lane(self._connect())

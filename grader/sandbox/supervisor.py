@@ -23,7 +23,7 @@ from typing import Any
 
 from grader.errors import SandboxFailed
 from grader.exceptions import is_allocation_failure
-from grader.records import CaseReport, Job, Outcome, RunEnd, Usage
+from grader.records import CaseReport, Job, Mode, Outcome, RunEnd, Usage
 from grader.sandbox.guest import wire
 from grader.sandbox.memory import Memory
 from grader.sandbox.reports import Reply, call_report, load_report, parse
@@ -87,6 +87,7 @@ class _Run:
         self._deadline = time.monotonic() + limits.wall_s + _GRACE_S
         self._ask(
             do="take",
+            mode=warm_for(job),
             limits={
                 "wall_s": limits.wall_s,
                 "cpu_s": limits.cpu_s,
@@ -308,6 +309,11 @@ class _Run:
         return message, received
 
 
+def warm_for(job: Job) -> str:
+    """The kind of calls that the child should be warm for."""
+    return "real" if any(call.mode is Mode.REAL for call in job.calls) or not job.calls else "fake"
+
+
 def _seen(ended: Ended, job: Job) -> tuple[Outcome, str]:
     """How a run ended, in our vocabulary and in words: the limit, its value and what was used."""
     details = ended.details
@@ -323,6 +329,11 @@ def _seen(ended: Ended, job: Job) -> tuple[Outcome, str]:
             return (
                 Outcome.MEMORY_LIMIT,
                 f"{_mib(details['used'])} of memory were used, {_mib(details['limit'])} are allowed",
+            )
+        case "starved":
+            return (
+                Outcome.MEMORY_LIMIT,
+                f"all processes together needed more than the {_mib(job.limits.memory_bytes)} allowed",
             )
         case "output":
             return (
@@ -341,7 +352,7 @@ def _seen(ended: Ended, job: Job) -> tuple[Outcome, str]:
 def _death(details: dict[str, Any]) -> tuple[Outcome, str]:
     code = details.get("code", 0)
     if details.get("starved"):
-        return Outcome.MEMORY_LIMIT, "the machine's memory for submissions ran out"
+        return Outcome.MEMORY_LIMIT, "the kernel ended the process because its memory ran out"
     if code == -signal.SIGSYS:
         return Outcome.VIOLATION, "a system call of a foreign kind was stopped"
     if code < 0:

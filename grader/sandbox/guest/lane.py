@@ -23,11 +23,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from grader.sandbox.guest import mounts, proc, seccomp, service, spare
+from grader.sandbox.guest import cgroup, mounts, proc, seccomp, service, spare
 from grader.sandbox.guest.service import Reports
 from grader.sandbox.guest.spare import Settings, Spare
 
 _TICK_S = 0.01
+_QUIET_S = 0.003  # when the supervisor has asked for nothing so long, children are made
 _REST = 3  # a look at many processes takes long: this many times as long nobody looks again
 _READY_S = 60.0
 _DEATH_S = 20.0
@@ -62,6 +63,9 @@ class Lane:
         self._live: Live | None = None
         self._names = {number: name for name, number in seccomp.machine()[1].items()}
         self._made = 0
+        self._mode = "real"
+        self._group = cgroup.join() if settings.confinement else None
+        self._watched = self._group or cgroup.own()
 
     def serve(self) -> None:
         """Until the supervisor is gone, or something of ours breaks, of which it is told first."""
@@ -80,15 +84,16 @@ class Lane:
 
     def _turn(self) -> bool:
         """Waits for whatever comes first and deals with it; False when the supervisor is gone."""
-        if self._live is None:
-            self._refill()
         waiting = {child.handshake.fileno(): child for child in self._spares if not child.ready}
         listener = self._live.child.listener if self._live else None
         poll = select.poll()
         drain = self._reports.drain[0] if self._live is None else None
         for descriptor in (self._connection.fileno(), *waiting, *(d for d in (listener, drain) if d is not None)):
             poll.register(descriptor, select.POLLIN)
-        for descriptor, _event in poll.poll(self._patience_ms()):
+        ready = poll.poll(self._patience_ms())
+        if not ready and self._short():
+            self._add_spare()
+        for descriptor, _event in ready:
             if descriptor in waiting:
                 if not waiting[descriptor].ready:
                     waiting[descriptor].hear()
@@ -103,12 +108,17 @@ class Lane:
         return True
 
     def _patience_ms(self) -> float | None:
-        return None if self._live is None else max(0.0, (self._live.next_look - time.monotonic()) * 1000)
+        if self._live is not None:
+            return max(0.0, (self._live.next_look - time.monotonic()) * 1000)
+        return _QUIET_S * 1000 if self._short() else None
 
-    def _refill(self) -> None:
-        while len(self._spares) < self._settings.spares:
-            self._made += 1
-            self._spares.append(spare.fork(self._settings, self._made))
+    def _short(self) -> bool:
+        """Whether children should be made now: not while one is at work, that would take its core."""
+        return self._live is None and len(self._spares) < self._settings.spares
+
+    def _add_spare(self) -> None:
+        self._made += 1
+        self._spares.append(spare.fork(self._settings, self._made, self._mode))
 
     # ------------------------------------------------------------ what the supervisor asks for
 
@@ -121,6 +131,7 @@ class Lane:
             return False
         message = json.loads(text)
         if message["do"] == "take":
+            self._mode = message["mode"]
             self._hand_over(message["limits"])
         elif self._live is not None:
             self._finish(self._live, "killed")
@@ -132,18 +143,21 @@ class Lane:
         if self._settings.mounted:
             mounts.resize_work_folder(str(child.folder), limits["file_bytes"])
         self._spares.remove(child)
+        if self._group:
+            self._group.allow(limits["memory_bytes"] + _SLACK_BYTES)
         idle = proc.data_bytes(child.pid)
-        self._live = Live(child=child, limits=limits, kills_before=proc.out_of_memory_kills())
+        self._live = Live(child=child, limits=limits, kills_before=self._kills())
         message = json.dumps({"is": "child", "idle_data_bytes": idle}).encode()
         socket.send_fds(self._connection, [message], list(child.pipes))
 
     def _ready_spare(self) -> Spare:
         deadline = time.monotonic() + _READY_S
         while time.monotonic() < deadline:
-            self._refill()
             for child in self._spares:
                 if child.ready:
                     return child
+            if not self._spares:
+                self._add_spare()
             for handshake in select.select([child.handshake for child in self._spares], [], [], 1)[0]:
                 next(child for child in self._spares if child.handshake is handshake).hear()
         raise TimeoutError(f"no child got ready within {_READY_S:.0f} s")
@@ -192,6 +206,8 @@ class Lane:
             self._finish(live, "time", kind="time", limit=limits["wall_s"], used=wall)
         elif (used := self._memory(live, pids)) > limits["memory_bytes"] + _SLACK_BYTES:
             self._finish(live, "memory", limit=limits["memory_bytes"], used=used)
+        elif self._group and self._kills() > live.kills_before:  # a container's own cgroup is the neighbours' too
+            self._finish(live, "starved")
         elif not self._settings.mounted and (used := proc.folder_bytes(live.child.folder)) > limits["file_bytes"]:
             self._finish(live, "files", limit=limits["file_bytes"], used=used)
         took = time.monotonic() - live.started - wall
@@ -212,8 +228,10 @@ class Lane:
     def _death(self, live: Live, status: int) -> dict[str, Any]:
         """How the child itself ended: an exit status, or a signal and whether the kernel sent it for want of memory."""
         code = os.waitstatus_to_exitcode(status)
-        starved = code == -signal.SIGKILL and proc.out_of_memory_kills() > live.kills_before
-        return {"code": code, "starved": starved}
+        return {"code": code, "starved": code == -signal.SIGKILL and self._kills() > live.kills_before}
+
+    def _kills(self) -> int:
+        return self._watched.kills() if self._watched else 0
 
     def _finish(self, live: Live, how: str, **details: Any) -> None:
         """Everything dead, the folder gone, then the word to the zygote and to the supervisor."""

@@ -71,14 +71,6 @@ def cpu(pid: int) -> float:
     return sum(map(int, fields[11:15])) / _TICKS
 
 
-def out_of_memory_kills() -> int:
-    """How often the kernel killed for memory in our cgroup; 0 where it doesn't tell."""
-    for name in ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"):
-        with suppress(OSError):
-            return sum(int(line.split()[1]) for line in _read(name).splitlines() if line.startswith("oom_kill "))
-    return 0
-
-
 def folder_bytes(folder: Path) -> int:
     """Disk space below a folder, 4 KiB for each entry; links are not followed."""
     total, queue = 0, [str(folder)]

@@ -29,6 +29,12 @@ FILE = "submission.py"
 _MESSAGE_CHARACTERS = 4000
 _FRAMES = 30
 _RESERVE_BYTES = 64 << 20  # kept back from the memory limit, so that a full child can still say so
+_REHEARSED = """
+import torch
+def rehearsed(x, w):
+    y = torch.nn.functional.linear(x, w)
+    return torch.tanh(y / 4) * torch.sigmoid(x @ w.T)
+"""
 _encode, _write, _flags, _clock = JSONEncoder().encode, os.write, set[str](), time.perf_counter
 _flush = (sys.stdout.flush, sys.stderr.flush)
 
@@ -84,6 +90,39 @@ def _reply(child: Child, report: dict[str, Any], found: dict[str, torch.Tensor])
     payload = wire.frame(tensors.blob(_encode(report | {"flags": sorted(_flags)}), found))
     while payload:
         payload = payload[_write(child.replies, payload) :]
+
+
+def rehearse(mode: str) -> None:
+    """Makes the calls that most submissions make, by the way that they take, so that their first ones are quick."""
+    arena = mmap.mmap(-1, mmap.PAGESIZE)
+    child = Child(requests=-1, replies=-1, arena=arena)
+    space: dict[str, Any] = {}
+    exec(compile(_REHEARSED, "rehearsal.py", "exec"), space)
+    child.entry = space["rehearsed"]
+    for dtype in ("float16", "bfloat16", "float32", "float64") if mode == "real" else ("float32",):
+        request = {
+            "do": "call",
+            "mode": mode,
+            "same_memory": False,
+            "args": [_rehearsal_tensor(dtype, mode)] * 2,
+            "kwargs": {},
+            "backward": torch.version.cuda is None,
+            "want_gradients": False,
+            "result_bytes": 1 << 10,
+        }
+        report, found = _handled(child, request)
+        tensors.blob(_encode(report), found)
+
+
+def _rehearsal_tensor(dtype: str, mode: str) -> dict[str, Any]:
+    return {
+        "dtype": dtype,
+        "shape": [2, 3],
+        "strides": [3, 1],
+        "offset": 0,
+        "bytes": 6 * getattr(torch, dtype).itemsize,
+        "requires_grad": mode == "real",
+    }
 
 
 # ---------------------------------------------------------------- loading
@@ -143,11 +182,11 @@ def _call(child: Child, request: dict[str, Any]) -> tuple[dict[str, Any], dict[s
         _set_arguments(child, request)
         function = _instance(child, request) if child.kind == "module" else child.entry
         inputs = _inputs(child)
-        child.layouts = before = {name: tensors.layout(tensor) for name, tensor in inputs.items()}
+        child.layouts = before = _layouts(inputs, mode)
         started = _clock()
         result = function(*child.arguments, **child.keywords)
         seconds = _clock() - started
-        changed = {name: tensors.layout(tensor) for name, tensor in inputs.items()}
+        changed = _layouts(inputs, mode)
         report: dict[str, Any] = {
             "seconds": seconds,
             "changed": {name: [before[name], now] for name, now in changed.items() if before[name] != now},
@@ -193,6 +232,11 @@ def _instance(child: Child, request: dict[str, Any]) -> Any:
 def _inputs(child: Child) -> dict[str, torch.Tensor]:
     named = {str(position): value for position, value in enumerate(child.arguments)} | child.keywords
     return {name: value for name, value in named.items() if isinstance(value, torch.Tensor)}
+
+
+def _layouts(inputs: dict[str, torch.Tensor], mode: str) -> dict[str, Any]:
+    """What the inputs look like, for real ones: the others have no memory that could be looked at."""
+    return {name: tensors.layout(tensor) for name, tensor in inputs.items()} if mode == "real" else {}
 
 
 def _leaves(inputs: dict[str, torch.Tensor], function: Any) -> dict[str, torch.Tensor]:

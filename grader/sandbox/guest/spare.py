@@ -36,7 +36,7 @@ class Settings:
     mounted: bool
     spares: int
     device: str
-    warm_up: Callable[[], None]
+    warm_up: Callable[[str], None]
 
 
 @dataclass(kw_only=True)
@@ -92,8 +92,8 @@ class Spare:
         proc.remove_folder(self.folder, self.uid)
 
 
-def fork(settings: Settings, number: int) -> Spare:
-    """Starts a child; it will say when it is ready."""
+def fork(settings: Settings, number: int, mode: str) -> Spare:
+    """Starts a child that is warm for calls of one mode; it will say when it is ready."""
     uid = _uid(settings, number)
     folder = _make_folder(settings, uid, number)
     requests, replies, stdout, stderr = (os.pipe() for _ in range(4))
@@ -102,7 +102,7 @@ def fork(settings: Settings, number: int) -> Spare:
     childs = (requests[0], replies[1], stdout[1], stderr[1])
     pid = os.fork()
     if pid == 0:
-        _be_child(settings, folder, uid, (*childs, arena, theirs.fileno()))
+        _be_child(settings, folder, mode, (*childs, arena, theirs.fileno()), uid=uid)
     theirs.close()
     for descriptor in childs:
         os.close(descriptor)
@@ -134,7 +134,7 @@ def _arena() -> int:
     return descriptor
 
 
-def _be_child(settings: Settings, folder: Path, uid: int, descriptors: tuple[int, ...]) -> NoReturn:
+def _be_child(settings: Settings, folder: Path, mode: str, descriptors: tuple[int, ...], *, uid: int) -> NoReturn:
     """The child's whole life. Whatever goes wrong here is ours: it is said on stderr, and the child is no spare."""
     try:
         _place(descriptors)
@@ -143,7 +143,7 @@ def _be_child(settings: Settings, folder: Path, uid: int, descriptors: tuple[int
         arena = mmap.mmap(5, ARENA_BYTES)
         os.close(5)
         os.environ["HOME"] = os.environ["TMPDIR"] = str(folder)
-        _settle(settings, folder, uid)
+        _settle(settings, folder, mode, uid=uid)
         runner.serve(runner.Child(requests=3, replies=4, arena=arena, device=settings.device))
     except BaseException as error:
         with suppress(OSError):
@@ -161,7 +161,7 @@ def _place(descriptors: tuple[int, ...]) -> None:
     os.closerange(7, (1 << 31) - 1)
 
 
-def _settle(settings: Settings, folder: Path, uid: int) -> None:
+def _settle(settings: Settings, folder: Path, mode: str, *, uid: int) -> None:
     """Confined, tested, warm; then the word that it is ready, with the CPU seconds that it took."""
     handshake = socket.socket(fileno=6)
     proc.volunteer_for_the_killer()
@@ -169,6 +169,6 @@ def _settle(settings: Settings, folder: Path, uid: int) -> None:
         lane = os.getppid()
         confine.confine(settings.confinement, folder=str(folder), uid=uid, handshake=handshake)
         confine.self_test(lane)
-    settings.warm_up()
+    settings.warm_up(mode)
     os.write(6, json.dumps({"cpu_s": time.process_time()}).encode())
     handshake.close()

@@ -19,9 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import torch
-from torch._subclasses import FakeTensorMode
 
-from grader.sandbox.guest import confine, mounts, proc, runner, service
+from grader.sandbox.guest import cgroup, confine, mounts, proc, runner, service
 from grader.sandbox.guest.lane import Lane
 from grader.sandbox.guest.spare import Settings
 
@@ -36,6 +35,7 @@ def main() -> None:
     os.umask(0o077)
     _heal_descriptor_limit()
     settings = _settings(options)
+    cgroup.sweep()
     _prepare_torch()
     _forget_ourselves()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
@@ -73,7 +73,7 @@ def _settings(options: argparse.Namespace) -> Settings:
         mounted=mounted,
         spares=options.spares,
         device=options.device,
-        warm_up=warm_up,
+        warm_up=runner.rehearse,
     )
 
 
@@ -87,22 +87,10 @@ def _prepare_torch() -> None:
     torch.set_num_threads(1)
     torch.compile = runner.eager_compile
     torch.nn.Module.compile = runner.eager_module_compile  # type: ignore[method-assign, assignment]
-    warm_up()
-    with FakeTensorMode(), suppress(RuntimeError):
-        fake = torch.empty(2, 3, device="cuda")
-        torch.tanh(fake @ fake.T) * torch.sigmoid(fake @ fake.T)
+    for mode in ("real", "fake", "meta"):
+        runner.rehearse(mode)
     if confine.thread_count() != 1:
         raise SystemExit("torch started threads in the zygote; children could not be confined")
-
-
-def warm_up() -> None:
-    """The calls that most submissions make, once in every dtype, forth and (without CUDA) back."""
-    for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        x, w = torch.ones(2, 3, dtype=dtype), torch.ones(4, 3, dtype=dtype).requires_grad_()
-        y = torch.nn.functional.linear(x, w)
-        y = torch.tanh(y / 4) * torch.sigmoid(x @ w.T)
-        if torch.version.cuda is None:
-            torch.autograd.backward(y.sum())
 
 
 def _forget_ourselves() -> None:
@@ -181,6 +169,7 @@ def _bury(lanes: set[int]) -> None:
     with suppress(ChildProcessError):
         while pid := os.waitpid(-1, os.WNOHANG)[0]:
             lanes.discard(pid)
+            cgroup.sweep()
     for pid in proc.children(os.getpid()):
         if pid not in lanes:
             with suppress(ProcessLookupError):
