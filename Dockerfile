@@ -6,7 +6,7 @@
 #   PIP_FLAGS    for whoever has a mirror, or wheels only: docker/wheels/ is known to pip
 ARG BASE_IMAGE=python:3.11-slim-bookworm
 
-# ---------------------------------------------------------------- built, never shipped
+# ---------------------------------------------------------------- torch, which both images have
 
 FROM ${BASE_IMAGE} AS torch-packages
 ARG TORCH_INDEX=""
@@ -17,6 +17,29 @@ COPY docker/wheels/ /wheels/
 COPY requirements.lock /opt/build/
 RUN grep -E '^(torch|numpy|safetensors)==' /opt/build/requirements.lock > /opt/build/roots \
     && /opt/build/install.sh ${TORCH_INDEX:+--extra-index-url "${TORCH_INDEX}"} --requirement /opt/build/roots
+
+FROM ${BASE_IMAGE} AS torch
+COPY --from=torch-packages /made/ /
+
+# ---------------------------------------------------------------- the sandbox
+
+FROM torch-packages AS sandbox-code
+COPY grader/__init__.py /src/grader/__init__.py
+COPY grader/sandbox/__init__.py /src/grader/sandbox/__init__.py
+COPY grader/sandbox/guest /src/grader/sandbox/guest
+RUN /opt/build/install.sh --folder /src/grader
+
+FROM torch AS sandbox
+COPY --from=sandbox-code /made/ /
+ENV LANG=C.UTF-8 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 TORCHDYNAMO_DISABLE=1 \
+    PYTORCH_NVML_BASED_CUDA_CHECK=1
+LABEL org.opencontainers.image.title="grader-sandbox"
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["/opt/venv/bin/python", "-I", "-S", "-c", \
+    "import os, sys, time; sys.exit(time.time() - os.stat('/work/alive').st_mtime > 10)"]
+ENTRYPOINT ["/opt/venv/bin/python", "-I", "-B", "-X", "utf8", "-m", "grader.sandbox.guest"]
+CMD ["--socket=/run/grader", "--folder=/work"]
+
+# ---------------------------------------------------------------- the service
 
 FROM torch-packages AS service-packages
 ARG PIP_FLAGS=""
@@ -30,27 +53,6 @@ COPY pyproject.toml README.md /src/
 COPY grader /src/grader
 COPY app /src/app
 RUN /opt/build/install.sh --no-deps --no-build-isolation /src
-
-FROM torch-packages AS sandbox-code
-COPY grader/__init__.py /src/grader/__init__.py
-COPY grader/sandbox/__init__.py /src/grader/sandbox/__init__.py
-COPY grader/sandbox/guest /src/grader/sandbox/guest
-RUN /opt/build/install.sh --folder /src/grader
-
-# ---------------------------------------------------------------- shipped
-
-FROM ${BASE_IMAGE} AS torch
-COPY --from=torch-packages /made/ /
-
-FROM torch AS sandbox
-COPY --from=sandbox-code /made/ /
-ENV LANG=C.UTF-8 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 TORCHDYNAMO_DISABLE=1 \
-    PYTORCH_NVML_BASED_CUDA_CHECK=1
-LABEL org.opencontainers.image.title="grader-sandbox"
-HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["/opt/venv/bin/python", "-I", "-S", "-c", \
-    "import os, sys, time; sys.exit(time.time() - os.stat('/work/alive').st_mtime > 10)"]
-ENTRYPOINT ["/opt/venv/bin/python", "-I", "-B", "-X", "utf8", "-m", "grader.sandbox.guest"]
-CMD ["--socket=/run/grader", "--folder=/work"]
 
 FROM torch AS service
 RUN groupadd --gid 10001 grader && useradd --uid 10001 --gid grader --home-dir /data --no-create-home grader \

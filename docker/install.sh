@@ -1,10 +1,11 @@
 #!/bin/sh
 # Only while images are built: installs into /opt/venv what pip's arguments say (or `--folder DIR`: one package as it
-# lies there), compiles it, and puts what is new, at its place, below /made: that is the layer.
+# lies there), compiles it, and links what is new, at its place, below /made: that is the layer.
 # Compiled files are never checked against their sources again: a stale one makes `import torch` take twice as long.
 set -eu
 packages=$(/opt/venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
-rm -rf /made && mkdir /made && touch /opt/build/before && sleep 1
+rm -rf /made && mkdir /made
+if [ -e /opt/build/before ]; then what_is_new="-cnewer /opt/build/before"; else what_is_new=; fi
 if [ "$1" = --folder ]; then
     cp -R "$2" "$packages/"
 else
@@ -12,9 +13,12 @@ else
     /opt/build/bin/pip --python /opt/venv/bin/python install ${PIP_FLAGS:-} --find-links=/wheels --no-cache-dir --no-compile \
         --quiet --disable-pip-version-check --root-user-action=ignore --constraint /opt/build/requirements.lock "$@"
 fi
+# headers and tests of torch, and what belongs to other versions of Python than this one
 rm -rf "$packages/torch/include" "$packages/torch/test" "$packages/torch/share/cmake"
-/opt/venv/bin/python -m compileall -q -j 0 --invalidation-mode unchecked-hash "$packages" > /opt/build/compiled 2>&1 \
-    || { tail -n 20 /opt/build/compiled; }
-find /opt/venv \( -type f -o -type l \) -cnewer /opt/build/before -print0 | tar --create --null --files-from - | tar --extract --directory /made
-[ -e /made/opt/venv/pyvenv.cfg ] || [ -e /opt/build/first ] || { mkdir -p /made/opt/venv; touch /opt/build/first; cp -a /opt/venv/bin /opt/venv/pyvenv.cfg /opt/venv/lib64 /made/opt/venv/; }
+# shellcheck disable=SC2086
+find "$packages" -name '*.py' ! -name 'py312*' $what_is_new | /opt/venv/bin/python -m compileall -q -j 0 -i - \
+    --invalidation-mode unchecked-hash
+# shellcheck disable=SC2086
+find /opt/venv \( -type f -o -type l \) $what_is_new -print0 | xargs -0 cp -a --link --parents --target-directory=/made
 chmod -R a+rX /made
+sleep 1 && touch /opt/build/before && sleep 1

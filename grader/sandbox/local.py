@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import signal
@@ -11,81 +10,73 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Generator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.errors import SandboxError, SandboxFailed, SandboxUnavailable
-from grader.records import Call, CaseReport, Job, RunEnd
+from grader.errors import SandboxError, SandboxUnavailable
+from grader.records import Call, Job, RunEnd
 from grader.sandbox.guest import confine, landlock
-from grader.sandbox.supervisor import Lane, warm_for
+from grader.sandbox.lanes import Gpus, Lanes, Reports, connect_to_own, needs_gpu
 
 _STOP_S = 10.0
 
 
 class LocalSandbox:
-    """The guest as a process of this machine. confined False: no sandbox at all, for those who insist.
+    """Guests as processes of this machine. confined False: no sandbox at all, for those who insist.
 
     spares: confined children kept waiting for each run that may be under way at once; each costs about 4 MB.
+    gpus: what CUDA_VISIBLE_DEVICES calls the GPUs that may be used, each by a guest of its own.
     """
 
-    devices: tuple[str, ...] = ("cpu",)
+    def __init__(self, *, confined: bool = True, spares: int = 2, gpus: Sequence[str] = ()) -> None:
+        self._guest = _Guest(confined=confined, spares=spares)
+        self._gpu_guests = [_Guest(confined=confined, spares=1, gpu=gpu) for gpu in gpus]
+        self._lanes = Lanes(self._guest.connect)
+        self._gpus = Gpus([guest.connect for guest in self._gpu_guests])
+        self.devices: tuple[str, ...] = ("cpu", "cuda") if gpus else ("cpu",)
 
-    def __init__(self, *, confined: bool = True, spares: int = 2) -> None:
-        self._confined, self._spares = confined, spares
+    def start(self) -> None:
+        """Starts the guests if none run. SandboxUnavailable where this machine can't confine."""
+        for guest in (self._guest, *self._gpu_guests):
+            guest.start()
+
+    def run(self, job: Job) -> Reports:
+        """See `grader.sandbox.base`."""
+        return (self._gpus if needs_gpu(job) else self._lanes).run(job)
+
+    def close(self) -> None:
+        """Ends the guests and all their children; removes their folders."""
+        self._lanes.close()
+        self._gpus.close()
+        for guest in (self._guest, *self._gpu_guests):
+            guest.close()
+
+
+class _Guest:
+    """One guest process and its folder; started anew when it is found dead."""
+
+    def __init__(self, *, confined: bool, spares: int, gpu: str | None = None) -> None:
+        self._confined, self._spares, self._gpu = confined, spares, gpu
         self._lock = threading.Lock()
         self._guest: subprocess.Popen[bytes] | None = None
         self._folder: Path | None = None
-        self._lanes: dict[str, list[Lane]] = {}
 
     def start(self) -> None:
-        """Starts the guest if none runs. SandboxUnavailable where this machine can't confine."""
+        """Starts it unless it runs."""
         with self._lock:
             self._ensure_guest()
 
-    def run(self, job: Job) -> Generator[CaseReport | RunEnd, None, None]:
-        """See `grader.sandbox.base`."""
-        waiting = self._lanes.setdefault(warm_for(job), [])
-        lane = self._lane(waiting)
-        whole = False
-        try:
-            yield from lane.run(job)
-            whole = True
-        except GeneratorExit:
-            whole = True
-            raise
-        finally:
-            if whole:
-                waiting.append(lane)
-            else:
-                lane.close()
+    def connect(self) -> socket.socket:
+        """A new connection, for a lane."""
+        with self._lock:
+            self._ensure_guest()
+            return connect_to_own(f"{self._folder}/guest.sock")
 
     def close(self) -> None:
-        """Ends the guest and all its children; removes its folder."""
+        """Ends it, and removes its folder."""
         with self._lock:
-            for lane in [lane for lanes in self._lanes.values() for lane in lanes]:
-                lane.close()
-            self._lanes.clear()
             self._end_guest()
-
-    # ------------------------------------------------------------ the guest
-
-    def _lane(self, waiting: list[Lane]) -> Lane:
-        with contextlib.suppress(IndexError):
-            return waiting.pop()
-        with self._lock:
-            self._ensure_guest()
-            return Lane(self._connect())
-
-    def _connect(self) -> socket.socket:
-        assert self._folder is not None
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        try:
-            connection.connect(str(self._folder / "guest.sock"))
-        except OSError as error:
-            connection.close()
-            raise SandboxFailed(f"the guest takes no connection: {error}") from error
-        return connection
 
     def _ensure_guest(self) -> None:
         if self._guest is not None and self._guest.poll() is None:
@@ -109,7 +100,7 @@ class LocalSandbox:
             self._guest = subprocess.Popen(
                 self._command(listening.fileno()),
                 pass_fds=[listening.fileno()],
-                env=_environment(),
+                env=_environment(self._gpu),
                 cwd="/",
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
@@ -129,6 +120,7 @@ class LocalSandbox:
             "--lifeline=0",
             f"--folder={self._folder}/children",
             f"--spares={self._spares}",
+            f"--device={'cpu' if self._gpu is None else 'cuda:0'}",
             f"--confinement={'full' if self._confined else 'none'}",
         ]
 
@@ -148,8 +140,8 @@ class LocalSandbox:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _environment() -> dict[str, str]:
-    """The guest's whole environment: nothing of ours."""
+def _environment(gpu: str | None) -> dict[str, str]:
+    """The guest's whole environment: nothing of ours, and no GPU but the one that it is given."""
     return {
         "PATH": "/usr/bin:/bin",
         "LANG": "C.UTF-8",
@@ -158,6 +150,7 @@ def _environment() -> dict[str, str]:
         "OPENBLAS_NUM_THREADS": "1",
         "TORCHDYNAMO_DISABLE": "1",
         "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+        "CUDA_VISIBLE_DEVICES": gpu or "",
     }
 
 

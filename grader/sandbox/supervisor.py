@@ -54,20 +54,23 @@ class Lane:
 
     def run(self, job: Job) -> Generator[CaseReport | RunEnd, None, None]:
         """See `grader.sandbox.base`."""
-        run = self.begin(job)
+        yield from self.follow(self.begin(job))
+
+    def begin(self, job: Job) -> Run:
+        """Takes a child. LaneGone if there was none to be had here: nothing was run, another lane may be asked."""
+        try:
+            return Run(self._connection, job)
+        except (OSError, SandboxFailed) as error:
+            raise LaneGone(f"the sandbox gave no child: {error}") from error
+
+    def follow(self, run: Run) -> Generator[CaseReport | RunEnd, None, None]:
+        """The reports of a run that was begun here."""
         try:
             yield from run.reports()
         except OSError as error:
             raise SandboxFailed(f"the sandbox's connection broke: {error}") from error
         finally:
             run.close()
-
-    def begin(self, job: Job) -> _Run:
-        """Takes a child. LaneGone if there was none to be had here: nothing was run, another lane may be asked."""
-        try:
-            return _Run(self._connection, job)
-        except (OSError, SandboxFailed) as error:
-            raise LaneGone(f"the sandbox gave no child: {error}") from error
 
     def is_open(self) -> bool:
         """Whether the other end is still there: while no run is under way, it never says anything."""
@@ -78,7 +81,7 @@ class Lane:
         self._connection.close()
 
 
-class _Run:
+class Run:
     """One job in one child."""
 
     def __init__(self, connection: socket.socket, job: Job) -> None:

@@ -129,9 +129,10 @@ def spare_uid(lane: int, count: int) -> int:
 
 
 def may_mount() -> bool:
-    """Whether this process is root with CAP_SYS_ADMIN. Asked first, since a container's seccomp profile may kill for trying."""
-    capabilities = next(line.split()[1] for line in _read("/proc/self/status").splitlines() if line.startswith("CapEff:"))
-    return os.geteuid() == 0 and bool(int(capabilities, 16) >> _SYS_ADMIN & 1)
+    """Whether this process is root with CAP_SYS_ADMIN; asked first, since trying may be death in a container."""
+    lines = (line.split() for line in _read("/proc/self/status").splitlines())
+    capabilities = next(int(words[1], 16) for words in lines if words[0] == "CapEff:")
+    return os.geteuid() == 0 and bool(capabilities >> _SYS_ADMIN & 1)
 
 
 def volunteer_for_the_killer() -> None:

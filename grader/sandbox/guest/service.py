@@ -1,9 +1,9 @@
 """The guest as a service of its own: where it listens, its sign of life, and when it makes room for a fresh one.
 
-Theory of operation. Lanes tell the zygote of every run that ended, one byte each. After as many as were asked for, after
-a violation, or when something of ours broke, the guest takes no more connections, lets runs that are under way end, and
-exits; whoever started it starts the next one. A guest that is younger than `_YOUNG_S` goes on until it is not: Docker
-waits twice as long before each restart of what ran for less, and violations must not make the sandbox slow to come back.
+Theory of operation. Lanes tell the zygote of every run that ended, one byte each. After as many as were asked for,
+after a violation, or when something of ours broke, the guest takes no more connections, lets runs that are under way
+end, and exits; whoever started it starts the next one. A guest that is younger than `_YOUNG_S` goes on until it is not:
+Docker waits twice as long before each restart of what ran for less, and violations must not make it slow to come back.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BACKLOG = 64
 
 def listen(folder: Path, device: str) -> tuple[socket.socket, Path]:
     """A socket below `folder`, named by machine and device, for its owner and group; it appears when it can be used."""
-    path = folder / f"{socket.gethostname()}.{device.split(':')[0]}.sock"
+    path = folder / f"{socket.gethostname()}.{device.partition(':')[0]}.sock"
     new = path.with_suffix(".new")
     _forget_the_dead(folder)
     new.unlink(missing_ok=True)

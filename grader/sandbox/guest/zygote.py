@@ -147,7 +147,9 @@ class _Door:
             _bury(self._lanes)
 
 
-def _fork_lane(connection: socket.socket, listening: socket.socket, settings: Settings, reports: service.Reports) -> int:
+def _fork_lane(
+    connection: socket.socket, listening: socket.socket, settings: Settings, reports: service.Reports
+) -> int:
     zygote = os.getpid()
     pid = os.fork()
     if pid:
