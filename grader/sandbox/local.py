@@ -33,7 +33,8 @@ class LocalSandbox:
         self._guest = _Guest(confined=confined, spares=spares)
         self._gpu_guests = [_Guest(confined=confined, spares=1, gpu=gpu) for gpu in gpus]
         self._lanes = Lanes(self._guest.connect)
-        self._gpus = Gpus([guest.connect for guest in self._gpu_guests])
+        self._gpu_lanes = [Lanes(guest.connect) for guest in self._gpu_guests]
+        self._gpus = Gpus([lanes.run for lanes in self._gpu_lanes])
         self.devices: tuple[str, ...] = ("cpu", "cuda") if gpus else ("cpu",)
 
     def start(self) -> None:
@@ -47,8 +48,8 @@ class LocalSandbox:
 
     def close(self) -> None:
         """Ends the guests and all their children; removes their folders."""
-        self._lanes.close()
-        self._gpus.close()
+        for lanes in (self._lanes, *self._gpu_lanes):
+            lanes.close()
         for guest in (self._guest, *self._gpu_guests):
             guest.close()
 
