@@ -1,9 +1,9 @@
 # Two images. `sandbox`: Python, torch and the guest; no problems, no engine, no secrets. `service`: all the rest, torch
 # too, since workers are made from it. docs/containers.md explains the arguments.
 #
-#   BASE_IMAGE   Debian with Python 3.11 or newer; docker/make-base-image.sh makes one where none can be pulled
+#   BASE_IMAGE   Debian with Python 3.11 or newer; images/make-base-image.sh makes one where none can be pulled
 #   TORCH_INDEX  a package index with the torch build that is wanted (CPU, or one for CUDA); empty: pip's own
-#   PIP_FLAGS    for whoever has a mirror, or wheels only: docker/wheels/ is known to pip
+#   PIP_FLAGS    for whoever has a mirror, or wheels only: images/wheels/ is known to pip
 ARG BASE_IMAGE=python:3.11-slim-bookworm
 
 # ---------------------------------------------------------------- torch, which both images have
@@ -12,8 +12,8 @@ FROM ${BASE_IMAGE} AS torch-packages
 ARG TORCH_INDEX=""
 ARG PIP_FLAGS=""
 RUN python3 -m venv /opt/build && python3 -m venv --without-pip /opt/venv && mkdir /made
-COPY docker/install.sh /opt/build/
-COPY docker/wheels/ /wheels/
+COPY images/install.sh /opt/build/
+COPY images/wheels/ /wheels/
 COPY requirements.lock /opt/build/
 RUN grep -E '^(torch|numpy|safetensors)==' /opt/build/requirements.lock > /opt/build/roots \
     && /opt/build/install.sh ${TORCH_INDEX:+--extra-index-url "${TORCH_INDEX}"} --requirement /opt/build/roots
@@ -60,7 +60,7 @@ RUN groupadd --gid 10001 grader && useradd --uid 10001 --gid grader --home-dir /
 COPY --from=service-packages /made/ /
 COPY --from=service-code /made/ /
 COPY problems /opt/grader/problems
-COPY docker/postgres.sh /opt/grader/postgres.sh
+COPY images/postgres.sh /opt/grader/postgres.sh
 ENV PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 \
     GRADER_PROBLEMS=/opt/grader/problems GRADER_DATA_DIR=/data
 LABEL org.opencontainers.image.title="grader-service"

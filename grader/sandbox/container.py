@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from grader.errors import UsageError
 from grader.sandbox.profile import profile
 
 CAPABILITIES = ("SETUID", "SETGID", "KILL")
 SOCKET_FOLDER, WORK_FOLDER = "/run/grader", "/work"
+_FROM_ENVIRONMENT = ("image", "policy", "pool", "memory", "cpus", "runtime", "userns", "volume")
 WORK_OPTIONS = "size=256m,nr_inodes=16384,mode=0711,nosuid,nodev,noexec"
 
 
@@ -46,16 +48,27 @@ class Options:
 
     @classmethod
     def from_environment(cls, *, spares: int, gpus: tuple[str, ...]) -> Options:
-        """GRADER_DOCKER_IMAGE, _POLICY, _POOL, _RUNTIME, _USERNS, _VOLUME, and GRADER_SOCKET for the volume's folder."""
-        found = {name: os.environ.get(f"GRADER_DOCKER_{name.upper()}") for name in ("image", "policy", "runtime", "userns", "volume")}
-        texts = {name: value for name, value in found.items() if value}
-        pool = int(os.environ.get("GRADER_DOCKER_POOL") or max(cls.pool, spares + 1))
-        folder = Path(os.environ.get("GRADER_SOCKET") or SOCKET_FOLDER) if texts.get("volume") else None
-        return cls(**texts, pool=pool, spares=spares, gpus=gpus, folder=folder)  # type: ignore[arg-type]
+        """GRADER_DOCKER_IMAGE, _POLICY, _POOL, _MEMORY, _CPUS, _RUNTIME, _USERNS, _VOLUME; docs/containers.md."""
+        said = {name: os.environ.get(f"GRADER_DOCKER_{name.upper()}") or None for name in _FROM_ENVIRONMENT}
+        if said["policy"] not in {None, "shared", "single"}:
+            raise UsageError(f"GRADER_DOCKER_POLICY is {said['policy']}: it must be shared or single")
+        return cls(
+            image=said["image"] or cls.image,
+            policy=said["policy"] or cls.policy,
+            pool=int(said["pool"] or max(cls.pool, spares + 1)),
+            memory_bytes=int(said["memory"] or cls.memory_bytes),
+            cpus=float(said["cpus"] or cls.cpus),
+            runtime=said["runtime"],
+            userns=said["userns"],
+            volume=said["volume"],
+            folder=Path(os.environ.get("GRADER_SOCKET") or SOCKET_FOLDER) if said["volume"] else None,
+            spares=spares,
+            gpus=gpus,
+        )
 
 
 def command(options: Options, gpu: str | None) -> list[str]:
-    """The guest's arguments. Children are kept waiting for one connection only where there is only one."""
+    """The guest's arguments."""
     single = options.policy == "single"
     arguments = [
         f"--socket={SOCKET_FOLDER}",
@@ -66,7 +79,7 @@ def command(options: Options, gpu: str | None) -> list[str]:
     ]
     if options.userns is None:
         arguments.append(f"--peer-uid={os.geteuid()}")
-    return [*arguments, "--spares-ahead"] if single else arguments
+    return arguments
 
 
 def confinement() -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 Theory of operation. A container holds the same guest as everywhere, its socket in a folder that both sides see. Policy
 `shared`: one warm container, whose guest makes room after enough submissions or a violation; then the next one is
-started. Policy `single`: each run gets a container that nobody had before, out of a pool started ahead, and is its last.
+started. Policy `single`: each run gets a container that nobody had before, out of a pool started ahead; it is its last.
 Containers carry labels that say whose they are; those of workers that are dead are removed at the next start.
 
 An engine that is away, slow or out of disk is SandboxUnavailable at the start and SandboxFailed in a run, so that the

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+import docker  # type: ignore[import-untyped]
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound  # type: ignore[import-untyped]
 from requests.exceptions import RequestException
 
-import docker  # type: ignore[import-untyped]
 from grader.errors import SandboxError, SandboxFailed
 from grader.sandbox import leftovers
 from grader.sandbox.container import Options, creation

@@ -13,7 +13,7 @@ _CONTAINER_ID = re.compile(r"[0-9a-f]{12}")
 
 
 def owner() -> str:
-    """This process, in words that no other process ever had: machine, start of the machine, pid, start of the process."""
+    """This process, in words that no other one ever had: machine, its start, pid, the process's start."""
     return " ".join((socket.gethostname(), _boot(), str(os.getpid()), _started(os.getpid())))
 
 
