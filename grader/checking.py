@@ -1,8 +1,10 @@
-"""Checks hidden cases before they are activated: every example submission of the package must get its verdict."""
+"""Checks hidden cases before they are activated: every accepted example passes, every mistake is caught and named."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,14 +12,14 @@ from grader import engine, files
 from grader.cases import CaseSet
 from grader.errors import CheckFailed
 from grader.problem import ExampleSubmission, Problem, example_submissions
-from grader.records import ErrorInfo, Grade
+from grader.records import ErrorInfo, Grade, Verdict
 from grader.sandbox.base import Sandbox
 from grader.sandbox.local import LocalSandbox
 
 
 @contextmanager
 def checker(problem: Problem) -> Iterator[Callable[[CaseSet], None]]:
-    """A check that grades all example submissions in a sandbox of its own."""
+    """A check that grades example submissions in a sandbox of its own."""
     sandbox = LocalSandbox()
     sandbox.start()
     try:
@@ -27,12 +29,13 @@ def checker(problem: Problem) -> Iterator[Callable[[CaseSet], None]]:
 
 
 def check(problem: Problem, case_set: CaseSet, sandbox: Sandbox) -> None:
-    """Raises CheckFailed for the first example that gets another verdict, or whose mistakes are not named."""
-    for example in example_submissions(problem):
-        grade = grade_file(problem, case_set, example.path, sandbox)
-        complaint = complaint_about(example, grade)
-        if complaint:
-            raise CheckFailed(f"{example.path.name}: {complaint}")
+    """Raises CheckFailed for the first accepted example that fails, or mistake that is not caught and named."""
+    examples = [one for one in example_submissions(problem) if one.mistakes or one.verdicts == (Verdict.ACCEPTED,)]
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        grades = pool.map(lambda example: grade_file(problem, case_set, example.path, sandbox), examples)
+        for example, grade in zip(examples, grades, strict=True):
+            if complaint := complaint_about(example, grade):
+                raise CheckFailed(f"{example.path.name}: {complaint}")
 
 
 def complaint_about(example: ExampleSubmission, grade: Grade) -> str:

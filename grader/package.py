@@ -103,8 +103,9 @@ def _from_functions(problem: Problem, module: ModuleType) -> Callable[..., Itera
 def measured_rounding(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
     """A unit of rounding for a function without an analytic one.
 
-    The inputs are moved by one rounding at random, many times; the unit is the largest move of the answer, and one
-    rounding of the answer itself with the smallest number of the dtype.
+    The inputs are moved by one rounding at random, many times. The unit is the largest move of the answer, one rounding
+    of the answer itself, and half of float32's rounding of the largest answer, for what cancels inside, with the
+    smallest number of the dtype.
     """
 
     def rounding(*args: Any, dtype: str, **kwargs: Any) -> torch.Tensor:
@@ -115,7 +116,9 @@ def measured_rounding(function: Callable[..., torch.Tensor]) -> Callable[..., to
         for _ in range(TRIES):
             moved = function(*_moved(args, eps, draw), **_moved(kwargs, eps, draw))
             spread = torch.maximum(spread, torch.nan_to_num((moved - exact).abs(), nan=0.0))
-        return spread + eps * exact.abs() + info.smallest_normal * info.eps
+        finite = exact[exact.isfinite()]
+        scale = float(finite.abs().max()) if finite.numel() else 0.0
+        return spread + eps * exact.abs() + WIDE * scale / 2 + info.smallest_normal * info.eps
 
     return rounding
 

@@ -95,7 +95,7 @@ def place(position: int, count: int) -> str:
 def what_fits(entry: Entry, case: Case | None) -> str:
     """Which dimension of which argument fits which; with sizes where a (public) case is given."""
     shapes = given_shapes(entry, case) if case else declared_shapes(entry)
-    shared = [sentence for name in shared_dimensions(entry) if (sentence := places_of(entry, name))]
+    shared = [places_of(entry, name) for name in shared_dimensions(entry)]
     return f"{and_list(shapes)}. {' '.join(shared)}".strip() if shapes else ""
 
 
@@ -113,16 +113,21 @@ def declared_shapes(entry: Entry) -> list[str]:
 
 
 def shared_dimensions(entry: Entry) -> list[str]:
-    """Names of dimensions that stand at different places in several tensor arguments."""
+    """Names of dimensions that have another place in one tensor argument than in another."""
     shapes = [parameter.shape for parameter in entry.parameters if parameter.kind == "tensor"]
     every = dict.fromkeys(name for shape in shapes for name in shape if name != "...")
-    return [name for name in every if sum(name in shape for shape in shapes) > 1]
+    return [name for name in every if len({ordinal(shape, name) for shape in shapes if name in shape}) > 1]
+
+
+def ordinal(shape: Sequence[str], name: str) -> str:
+    """The place of a dimension: "first", "second"; "last" where it follows any number of others."""
+    return "last" if shape[0] == "..." and shape[-1] == name else _PLACES[shape.index(name)]
 
 
 def places_of(entry: Entry, name: str) -> str:
-    """ "d_in is the last dimension of x and the second of w: these two meet."."""
+    """ "Dimension d_in is the last one of x and the second one of w."."""
     where = [
-        f"the {'last' if p.shape[-1] == name and p.shape[0] == '...' else _PLACES[p.shape.index(name)]} one of {p.name}"
+        f"the {ordinal(p.shape, name)} one of {p.name}"
         for p in entry.parameters
         if p.kind == "tensor" and name in p.shape
     ]

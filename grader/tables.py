@@ -9,9 +9,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from grader.records import NOT_RUN, PASSED, Grade, Verdict
+from grader.records import NOT_RUN, PASSED, CaseResult, Grade, Verdict
 
 _SHOWN_OUTPUT = 2000
+_SHOWN_ROWS = 5
 _GOOD, _BAD, _QUIET = "bold green", "bold red", "dim"
 
 
@@ -41,13 +42,21 @@ def one_grade(file: str, grade: Grade) -> RenderableType:
 
 
 def failed_cases(grade: Grade) -> Iterable[RenderableType]:
-    """A table of the cases that failed; of those not run only the number."""
-    failed = [case for case in grade.cases if case.outcome not in {PASSED, NOT_RUN}]
-    if failed:
+    """A table of the cases that failed, those that say the same in one row; of those not run only the number."""
+    alike: dict[tuple[str, str], list[CaseResult]] = {}
+    for case in grade.cases:
+        if case.outcome not in {PASSED, NOT_RUN}:
+            alike.setdefault((case.outcome, case.message), []).append(case)
+    rows = list(alike.values())
+    if rows:
         table = plain_table("case", "dtype", "outcome", "message")
-        for case in failed:
-            table.add_row(Text(case.name), Text(case.dtype or ""), styled(case.outcome), Text(case.message))
+        for cases in rows[:_SHOWN_ROWS]:
+            first, more = cases[0], f" and {len(cases) - 1} more" if len(cases) > 1 else ""
+            dtype = "" if more else first.dtype or ""
+            table.add_row(Text(first.name + more), Text(dtype), styled(first.outcome), Text(first.message))
         yield Padding(table, (1, 0, 0, 0))
+    if len(rows) > _SHOWN_ROWS:
+        yield Text(f"... and {sum(len(cases) for cases in rows[_SHOWN_ROWS:])} more; --json has them all.", _QUIET)
     missing = sum(case.outcome == NOT_RUN for case in grade.cases)
     if missing:
         yield Text(f"{missing} of {grade.total} cases were not run.", _QUIET)

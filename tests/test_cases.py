@@ -15,21 +15,22 @@ import torch
 
 from grader.case import DEVICE, HIDDEN, PUBLIC, VALUES, Case, CaseSet
 from grader.case_files import pack, version_of
-from grader.case_maker import FACTOR, make_cases, missing_ingredients, name_dimensions, why_not
+from grader.case_maker import FACTOR, load_starter, make_cases, missing_ingredients, name_dimensions, why_not
 from grader.compare import compare
 from grader.draw import Array, Draw, Recipe, tensor_value, to_double, to_tensor
 from grader.errors import ProblemError
-from grader.package import Code, load_code, measured_rounding, sources
+from grader.package import WIDE, Code, load_code, measured_rounding, sources
 from grader.problem import Problem
 from grader.records import Mode, TensorValue
 from tests.calling import answer
-from tests.variants import RIGHT, WRONG
+from tests.variants import RIGHT
+from tests.wrong_variants import WRONG
 
 DIGEST = """
 import sys
 from grader import problem
 from grader.case_files import pack, version_of
-from grader.case_maker import FACTOR, make_cases
+from grader.case_maker import FACTOR, load_starter, make_cases
 from grader.package import load_code, sources
 package = problem.load("situ_glu")
 files = pack("situ_glu", make_cases(package, load_code(package), b"a seed"), sources(package))
@@ -149,14 +150,17 @@ def test_device_cases_have_shapes_of_their_own(cases: tuple[Case, ...]) -> None:
     assert all(case.expected is None and case.allowance is None for case in fake)
 
 
-def test_junk_fails_every_case_that_has_values(cases: tuple[Case, ...]) -> None:
-    """Zeros, any constant, any input of the right shape: none lies within the allowance of any case."""
+def test_junk_fails_every_case_that_has_values(situ_glu: Problem, cases: tuple[Case, ...]) -> None:
+    """Zeros, any constant, any input, the starter's answer: none lies within the allowance of any case."""
+    starter = load_starter(situ_glu)
     compared = [case for case in cases if case.expected is not None and case.expected.numel()]
     for case in compared:
         assert case.expected is not None and case.allowance is not None
         junk = [torch.zeros(case.shape), torch.full(case.shape, float(case.expected.flatten()[0]))]
         junk += [to_double(v) for v in values_of(case) if v.shape == case.shape]
         assert all(compare(one.double(), case) is not None for one in junk), case.name
+        answered = starter(case)
+        assert answered is None or answered.shape != case.shape or compare(answered.double(), case), case.name
         assert (case.expected - case.allowance).max() > (case.expected + case.allowance).min(), case.name
 
 
@@ -248,7 +252,8 @@ def test_moving_the_inputs_by_a_rounding_stays_within_the_allowance(code: Code, 
         if case.allowance is None or not case.allowance.numel() or "large" in case.tags:
             continue
         args = [to_double(value) for value in case.call.args]
-        unit = measured(*args, dtype=case.dtype, **case.call.kwargs)
+        assert case.expected is not None
+        unit = measured(*args, dtype=case.dtype, **case.call.kwargs) - WIDE * float(case.expected.abs().max()) / 2
         assert bool((unit <= case.allowance / FACTOR * 2).all()), case.name
 
 

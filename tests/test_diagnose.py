@@ -13,7 +13,8 @@ from grader.diagnose import diagnose
 from grader.problem import Problem
 from grader.records import Diagnosis
 from tests.calling import Answers, answer
-from tests.variants import RIGHT, WRONG, Variant, matmul, situ, through
+from tests.variants import RIGHT, Variant, matmul, situ, through
+from tests.wrong_variants import WRONG
 
 
 def diagnosed(function: Variant, problem: Problem, case_set: CaseSet) -> tuple[Diagnosis, ...]:
@@ -127,7 +128,7 @@ def test_among_pairs_the_one_earlier_in_the_list_is_named(situ_glu: Problem, cas
     """Several pairs are one function; that whose mistakes come first in the list is named."""
     known = case_set.load_explanations()
     order = [info.id for info in situ_glu.mistakes]
-    singles = [names for names in known.mistakes if len(names) == 1]
-    assert list(dict.fromkeys(name for (name,) in singles[: len(order)])) == order
-    plain = list(dict.fromkeys(names for names in known.mistakes if len(names) > 1))
-    assert all(order.index(first) < order.index(second) for first, second in plain)
+    places = [tuple(order.index(name) for name in names) for names in known.mistakes]
+    assert places == sorted(places, key=lambda place: (len(place), place)) and len(set(places)) > 100
+    function = through(matmul, lambda g, u, a, b: situ(u, g, a, a))
+    assert [one.mistake for one in diagnosed(function, situ_glu, case_set)] == ["sigmoid_on_up", "shared_cap"]

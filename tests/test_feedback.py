@@ -38,7 +38,7 @@ def first_failing(grade: Grade, visibility: str) -> CaseResult:
         (LINES + "    return result.unsqueeze(0)", ["dimensions instead of"], ["another number of dimensions"]),
         (LINES + "    return result.double()", ["Expected dtype float32, got float64"], ["required dtype"]),
         (
-            LINES + "    gate_projection.mul_(2)\n    return result",
+            LINES + "    gate_projection.data.mul_(2)\n    return result",
             ["gate_projection (values, first at [0, 0])"],
             ["gate_projection (values)"],
         ),
@@ -49,7 +49,7 @@ def first_failing(grade: Grade, visibility: str) -> CaseResult:
             [
                 "d_in] = [",
                 "gate_projection is [d_ff, d_in] = ",
-                "Dimension d_in is the last one of input_tensor and the second",
+                "Dimension d_in is the last one of input_tensor, the second one of gate_projection",
             ],
             ["line 4", "gate_projection is [d_ff, d_in]"],
         ),
@@ -133,7 +133,7 @@ def test_signature(grade: Grading, source: str, texts: list[str]) -> None:
     ("source", "note"),
     [
         (RIGHT.replace("return result", "return result.detach()"), "detached"),
-        (RIGHT.replace("return result", "return result + torch.sqrt((g - g) ** 2)"), "nan_gradient"),
+        (RIGHT.replace("return result", "return result + torch.sqrt((g * 0).nan_to_num())"), "nan_gradient"),
         (f"import torch\n{RIGHT}situ_glu = torch.compile(situ_glu)\n", "compiled_eagerly"),
         (f"print('x' * 200_000)\n{RIGHT}", "output_truncated"),
         (

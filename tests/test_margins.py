@@ -17,7 +17,8 @@ from grader.explain import explain
 from grader.package import Code, load_code
 from grader.problem import Problem
 from tests.calling import answer, call_all
-from tests.variants import RIGHT, WRONG, Variant
+from tests.variants import RIGHT, Variant
+from tests.wrong_variants import WRONG
 
 SEEDS = int(os.environ.get("GRADER_SEEDS", "5"))
 WORST_RIGHT = 0.7

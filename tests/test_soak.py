@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
+import pytest
 
 from grader import engine
 from grader.cases import CaseSet
@@ -37,7 +39,7 @@ def left_over() -> tuple[int, int, int]:
     return (
         len(family),
         sum(one.num_fds() for one in family),
-        len(list(Path(tempfile.gettempdir()).glob("grader-*/**/*"))),
+        len(list(Path(tempfile.gettempdir()).rglob("*"))),
     )
 
 
@@ -47,6 +49,16 @@ def memory() -> int:
     return sum(one.memory_full_info().pss for one in (own, *own.children(recursive=True)))
 
 
+@pytest.fixture
+def own_temporary_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Temporary files of this test alone, below a short path that everybody may enter."""
+    with tempfile.TemporaryDirectory(prefix="soak-") as folder:
+        Path(folder).chmod(0o755)
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        yield
+
+
+@pytest.mark.usefixtures("own_temporary_folder")
 def test_soak(situ_glu: Problem, case_set: CaseSet) -> None:
     """After many submissions of all kinds there are as many processes, descriptors and folders as before."""
     sandbox = LocalSandbox()

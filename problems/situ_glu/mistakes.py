@@ -24,11 +24,13 @@ class Formula:
     """What to do at each step; the defaults are the right thing.
 
     hardcoded: which caps are 4 and 25 whatever was asked ("both", "gate", "up"). arrangement: which cap goes where
-    ("own", "gate" for both, "up" for both, "swapped"). gate_bound, up_bound: "soft", "hard" (a clamp), "tanh" (the tanh
-    comes first, and the cap cancels), "tanh_over", "tanh_times" (it does not), "none". gate_scale, up_scale: whether
-    the cap is multiplied back. sigmoid: of "gate", "up", "both" or "none"; capped: it sees the bounded value. joint:
-    the branches are multiplied first: "all" (everything is applied to the product), or one bound by a cap ("gate",
-    "up", "product") with joint_sigmoid of the "gate", of the "product", or "inside" the bound.
+    ("own", "gate" for both, "up" for both, "swapped"). gate_bound, up_bound: "soft", "hard" (a clamp), "top" (a clamp
+    of one side), "tanh" (the tanh comes first, and the cap cancels), "tanh_over", "tanh_times" (it does not), "none".
+    gate_scale, up_scale: whether the cap is multiplied back. sigmoid: of "gate", "up", "both" or "none"; capped: it
+    sees the "bounded" value, or the one that is "used", without its scale. joint: what sees the product of the branches
+    ("all", the "gate" or the "up" branch, the "bounds" but not the sigmoid), or, with joint_sigmoid, the cap of its
+    only bound ("gate", "up", "product"); joint_sigmoid: of the "gate", of the "product", "inside" the bound, or inside
+    a "clamp". added: "after" the sigmoid or "before" it.
     """
 
     transposed: bool = False
@@ -40,13 +42,14 @@ class Formula:
     gate_scale: bool = True
     up_scale: bool = True
     sigmoid: str = "gate"
-    capped: bool = False
+    capped: str = ""
     joint: str = ""
     joint_sigmoid: str = ""
-    added: bool = False
+    added: str = ""
 
 
 Change = dict[str, Any]
+Error = tuple[Tensor, Tensor | float]
 
 
 def bounds(kind: str) -> tuple[Change, ...]:
@@ -54,63 +57,65 @@ def bounds(kind: str) -> tuple[Change, ...]:
     return {"gate_bound": kind, "up_bound": kind}, {"gate_bound": kind}, {"up_bound": kind}
 
 
-JOINT = tuple(
-    {"joint": cap, "joint_sigmoid": of} for cap in ("gate", "up", "product") for of in ("gate", "product", "inside")
+CAPS, SEEN = ("gate", "up", "product"), ("gate", "product", "inside")
+JOINT = tuple({"joint": cap, "joint_sigmoid": seen} for cap, seen in product(CAPS, SEEN))
+CLAMPS: tuple[Change, ...] = (
+    {"gate_bound": "top", "up_bound": "hard"},
+    {"gate_bound": "top", "up_bound": "top"},
+    {"gate_bound": "top"},
+    {"joint": "product", "joint_sigmoid": "clamp"},
 )
 
 MISTAKES: dict[str, tuple[Change, ...]] = {
     "sigmoid_on_up": ({"sigmoid": "up"}, {"sigmoid": "both"}),
-    "hard_clipping": bounds("hard"),
+    "hard_clipping": (*bounds("hard"), *CLAMPS),
     "shared_cap": ({"arrangement": "gate"}, {"arrangement": "up"}),
     "tanh_before_divide": (*bounds("tanh"), *bounds("tanh_over"), *bounds("tanh_times")),
-    "multiply_before_nonlinearity": ({"joint": "all"}, *JOINT),
+    "multiply_before_nonlinearity": (*({"joint": seen} for seen in ("all", "gate", "up", "bounds")), *JOINT),
     "swapped_caps": ({"arrangement": "swapped"},),
     "hardcoded_caps": ({"hardcoded": "both"}, {"hardcoded": "gate"}, {"hardcoded": "up"}),
     "missing_gate_cap": ({"gate_bound": "none"},),
     "missing_up_cap": ({"up_bound": "none"},),
     "missing_sigmoid": ({"sigmoid": "none"},),
-    "sigmoid_of_capped_gate": ({"capped": True},),
+    "sigmoid_of_capped_gate": ({"capped": "bounded"}, {"capped": "used"}),
     "missing_outer_scale": ({"gate_scale": False, "up_scale": False}, {"gate_scale": False}, {"up_scale": False}),
     "swapped_projections": ({"swapped": True},),
     "transposed_projection": ({"transposed": True},),
-    "sum_instead_of_product": ({"added": True},),
+    "sum_instead_of_product": ({"added": "after"}, {"added": "before"}),
 }
 """Each mistake's plain form first, then its disguises. The order of the mistakes decides between equals."""
 
-BOUNDS = ("soft", "hard", "tanh", "tanh_over", "tanh_times", "none")
+BOUNDS = ("soft", "hard", "top", "tanh", "tanh_over", "tanh_times", "none")
 
 
 @cache
 def formulas() -> tuple[tuple[tuple[str, ...], Formula], ...]:
-    """Every formula with the mistakes in it, those to prefer first: singles, pairs of plain forms, pairs with
-    disguises.
+    """Every formula with the mistakes in it, those to prefer first: singles, then pairs, in the list's order.
 
     A formula that an earlier one equals is left out.
     """
     found: dict[Formula, tuple[str, ...]] = {Formula(): ()}
-    ranked = sorted(pairs(), key=lambda pair: pair[0])
-    for names, formula in [*singles(), *(pair for _, pair in ranked)]:
+    for names, formula in [*singles(), *pairs()]:
         found.setdefault(formula, names)
     return tuple((names, formula) for formula, names in found.items() if names)
 
 
 def singles() -> Iterator[tuple[tuple[str, ...], Formula]]:
-    """Plain forms in the list's order, then the disguises."""
-    yield from (((name,), replace(Formula(), **changes[0])) for name, changes in MISTAKES.items())
+    """Every form of every mistake, in the list's order."""
     for name, changes in MISTAKES.items():
-        yield from (((name,), replace(Formula(), **change)) for change in changes[1:])
+        yield from (((name,), simplified(replace(Formula(), **change))) for change in changes)
 
 
-def pairs() -> Iterator[tuple[tuple[int, ...], tuple[tuple[str, ...], Formula]]]:
-    """Two mistakes at once, each with its place in the order of preference: plain forms come before disguises.
+def pairs() -> Iterator[tuple[tuple[str, ...], Formula]]:
+    """Two mistakes at once, in the list's order.
 
     Two disguises are combined only where one is for the gate and the other for the up branch.
     """
-    for (i, (first, ours)), (j, (second, theirs)) in combinations(enumerate(MISTAKES.items()), 2):
-        for (k, a), (m, b) in product(enumerate(ours), enumerate(theirs)):
-            both = merged(a, b)
-            if both is not None and (k == 0 or m == 0 or one_branch_each(a, b)) and "joint_sigmoid" not in both:
-                yield (min(k + m, 1), i, j, k + m), ((first, second), simplified(replace(Formula(), **both)))
+    for (first, ours), (second, theirs) in combinations(MISTAKES.items(), 2):
+        for a, b in product(ours, theirs):
+            both, plain = merged(a, b), a is ours[0] or b is theirs[0]
+            if both is not None and (plain or one_branch_each(a, b)) and both.get("joint", "all") == "all":
+                yield (first, second), simplified(replace(Formula(), **both))
 
 
 def one_branch_each(a: Change, b: Change) -> bool:
@@ -120,7 +125,7 @@ def one_branch_each(a: Change, b: Change) -> bool:
 def merged(a: Change, b: Change) -> Change | None:
     """Both changes. Of two bounds for one branch the one further from the truth stays; None if they can't combine."""
     clashes = {key for key in a.keys() & b.keys() if a[key] != b[key]}
-    if clashes & {"arrangement", "sigmoid"}:
+    if not all(key.endswith("_bound") for key in clashes):
         return None
     return {**a, **b, **{key: max(a[key], b[key], key=BOUNDS.index) for key in clashes}}
 
@@ -131,6 +136,8 @@ def simplified(formula: Formula) -> Formula:
     for branch in ("gate", "up"):
         if not getattr(formula, f"{branch}_scale") and (instead := UNSCALED.get(getattr(formula, f"{branch}_bound"))):
             changes |= {f"{branch}_bound": instead, f"{branch}_scale": True}
+    if formula.capped == "used" and formula.gate_scale:
+        changes |= {"capped": "bounded"}
     return replace(formula, **changes)
 
 
@@ -150,13 +157,12 @@ def explanations(
 
     Both are None where such code raises. The unit is infinite where such code overflows the dtype.
     """
-    x, caps = input_tensor, (gate_cap, up_cap)
-    straight = projected(x, gate_projection, up_projection)
+    straight = projected(input_tensor, gate_projection, up_projection)
     square = gate_projection.shape[0] == gate_projection.shape[1]
-    turned = projected(x, gate_projection.T, up_projection.T) if square else None
+    turned = projected(input_tensor, gate_projection.T, up_projection.T) if square else None
     for names, formula in formulas():
-        projections = turned if formula.transposed else straight
-        yield names, *(Pass(formula, projections, caps, dtype).run() if projections else (None, None))
+        taken = turned if formula.transposed else straight
+        yield names, *(Pass(formula, taken, (gate_cap, up_cap), dtype).run() if taken else (None, None))
 
 
 def projected(x: Tensor, gate_projection: Tensor, up_projection: Tensor) -> tuple[tuple[Tensor, Tensor], ...]:
@@ -170,14 +176,11 @@ class Pass:
     def __init__(self, formula: Formula, projections: Any, caps: tuple[float, float], dtype: str) -> None:
         info = torch.finfo(getattr(torch, dtype))
         (gate, gate_size), (up, up_size) = reversed(projections) if formula.swapped else projections
-        self.formula, self.info, self.eps = formula, info, max(info.eps, WIDE)
-        self.caps = arranged(formula, caps)
+        self.formula, self.caps, self.info = formula, arranged(formula, caps), info
+        self.eps = max(info.eps, WIDE)
         self.gate, self.up = gate.clone().requires_grad_(), up.clone().requires_grad_()
-        self.errors: list[tuple[Tensor, Tensor | float]] = [
-            (self.gate, self.eps * gate_size),
-            (self.up, self.eps * up_size),
-        ]
         self.gate_size, self.up_size = gate_size, up_size
+        self.errors: list[Error] = [(self.gate, self.eps * gate_size), (self.up, self.eps * up_size)]
 
     def run(self) -> tuple[Tensor, Tensor]:
         """The output and one unit of rounding."""
@@ -205,14 +208,26 @@ class Pass:
         formula, (gate_cap, up_cap) = self.formula, self.caps
         gate, up, gate_size, up_size = self.gate, self.up, self.gate_size, self.up_size
         if formula.joint:
-            gate = up = self.gate * self.up
-            gate_size = up_size = gate_size * self.up.abs() + up_size * self.gate.abs()
+            both, size = self.gate * self.up, gate_size * self.up.abs() + up_size * self.gate.abs()
+            gate, gate_size = (gate, gate_size) if formula.joint == "up" else (both, size)
+            up, up_size = (up, up_size) if formula.joint == "gate" else (both, size)
         left = self.bound(gate, gate_cap, formula.gate_bound, gate_size)
         right = self.bound(up, up_cap, formula.up_bound, up_size)
-        weights = self.weights(left if formula.capped else gate, right if formula.capped else up)
-        left = left * weights if formula.gate_scale else left * weights / gate_cap
-        right = right if formula.up_scale else right / up_cap
-        return (left + right, left.abs() + right.abs()) if formula.added else (left * right, (left * right).abs())
+        seen = (self.gate, self.up) if formula.joint == "bounds" else (gate, up)
+        if formula.capped == "bounded":
+            seen = self.seen(gate, gate_cap, formula.gate_bound, left), self.seen(up, up_cap, formula.up_bound, right)
+        left, right = left if formula.gate_scale else left / gate_cap, right if formula.up_scale else right / up_cap
+        weights = self.weights(*((left, right) if formula.capped == "used" else seen))
+        if formula.added == "before":
+            return (left + right) * weights, (left.abs() + right.abs()) * weights
+        left = left * weights
+        if formula.added == "after":
+            return left + right, left.abs() + right.abs()
+        return left * right, (left * right).abs()
+
+    def seen(self, value: Tensor, cap: float, kind: str, bound: Tensor) -> Tensor:
+        """What a sigmoid of the capped branch sees, also where the branch itself goes on without its cap."""
+        return self.bound(value, cap, "soft", value) if kind == "none" else bound
 
     def weights(self, gate: Tensor, up: Tensor) -> Tensor | float:
         """The sigmoid's factor, of whatever the formula gives it to see."""
@@ -232,6 +247,9 @@ class Pass:
         cap = {"gate": gate_cap, "up": up_cap, "product": gate_cap * up_cap}[self.formula.joint]
         both = self.gate * self.up
         match self.formula.joint_sigmoid:
+            case "clamp":
+                size = self.gate_size * self.up.abs() + self.up_size * self.gate.abs()
+                output = self.bound(both * self.sigmoid(self.gate), cap, "hard", size)
             case "inside":
                 output = cap * self.tanh(both * self.sigmoid(self.gate) / cap)
             case "product":
@@ -246,7 +264,9 @@ class Pass:
             case "soft":
                 return cap * self.tanh(value / cap)
             case "hard":
-                return clamp(value, cap, FACTOR * self.eps * size)
+                return clamp(value, -cap, cap, FACTOR * self.eps * size)
+            case "top":
+                return clamp(value, -torch.inf, cap, FACTOR * self.eps * size)
             case "none":
                 return value
             case _:
@@ -266,10 +286,10 @@ class Pass:
         return leaf
 
 
-def clamp(value: Tensor, cap: float, margin: Tensor) -> Tensor:
-    """A hard clip whose slope is 1 as far beyond the cap as rounding may reach."""
-    inside = (value.abs() < cap + margin).detach()
-    return torch.where(inside, value - value.detach(), 0.0) + value.detach().clamp(-cap, cap)
+def clamp(value: Tensor, low: float, high: float, margin: Tensor) -> Tensor:
+    """A hard clip whose slope is 1 as far beyond its ends as rounding may reach."""
+    inside = ((value > low - margin) & (value < high + margin)).detach()
+    return torch.where(inside, value - value.detach(), 0.0) + value.detach().clamp(low, high)
 
 
 def arranged(formula: Formula, caps: tuple[float, float]) -> tuple[float, float]:

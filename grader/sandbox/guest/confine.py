@@ -32,7 +32,6 @@ _READABLE = (
     "/lib64",
     "/usr/local/lib",
     "/usr/share/zoneinfo",
-    "/dev/zero",
     "/dev/random",
     "/dev/urandom",
 )

@@ -67,7 +67,7 @@ mlock2 mlockall splice tee vmsplice landlock_create_ruleset landlock_add_rule la
 """)
 
 SPAWNING = ("clone", "fork", "vfork")
-_THREAD_NAMES_AND_QUERIES = (1, 2, 3, 15, 16, 21, 38, 39, 0x53564D41)  # prctl(2): PR_SET_PDEATHSIG .. PR_SET_VMA
+_THREAD_NAMES_AND_QUERIES = (2, 3, 15, 16, 21, 38, 39, 0x53564D41)  # prctl(2): PR_GET_PDEATHSIG .. PR_SET_VMA
 _TERMINAL_QUERIES = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)  # ioctl(2): TCGETS .. FIOCLEX
 _LOCKS_AND_SIGNALS = (6, 7, 8, 10, 15, 37, 38, 1024, 1026)  # fcntl(2): file locks, leases, F_SETOWN, F_SETSIG
 
@@ -75,6 +75,8 @@ _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERRNO, _NOTIFY, _KILL = 0x7FFF0000, 0x00050000, 0x7FC00000, 0x80000000
 _NR, _ARCH = 0, 4
 _X32 = 0x40000000
+
+_MAP_SHARED, _MAP_ANONYMOUS = 0x01, 0x20
 
 Code = list[tuple[int, int, int, int]]
 
@@ -138,6 +140,7 @@ def filters(own_pid: int | None) -> bytes:
     for rule in argument_rules(own_pid):
         conditional |= set(rule.calls)
         code += _rule(table, rule)
+    code += _no_hidden_memory(table)
     code += _answers(table, (*ALLOWED, *VIOLATIONS, *sorted(conditional)), _ALLOW)
     code += _answers(table, REFUSED, _ERRNO | errno.EPERM)
     return _pack([*code, (_RETURN, 0, 0, _ERRNO | errno.ENOSYS)])
@@ -159,6 +162,13 @@ def _rule(table: dict[str, int], rule: ArgumentRule) -> Code:
     body: Code = [(_LOAD, 0, 0, 16 + 8 * rule.argument), *tests, refuse, (_LOAD, 0, 0, _NR)]
     known = [table[call] for call in rule.calls if call in table]
     return [step for number in known for step in ((_EQUAL, 0, len(body), number), *body)]
+
+
+def _no_hidden_memory(table: dict[str, int]) -> Code:
+    """Refuses shared memory without a file: it stays when its pages leave a process, where no limit counts it."""
+    tests: Code = [(_ANY_BIT, 0, 2, _MAP_SHARED), (_ANY_BIT, 0, 1, _MAP_ANONYMOUS)]
+    body: Code = [(_LOAD, 0, 0, 16 + 8 * 3), *tests, (_RETURN, 0, 0, _ERRNO | errno.EPERM), (_LOAD, 0, 0, _NR)]
+    return [(_EQUAL, 0, len(body), table["mmap"]), *body]
 
 
 def _pack(code: Code) -> bytes:
@@ -185,7 +195,8 @@ class Notice:
 
     id: int
     call: str
-    new_namespace: bool
+    new_namespace: bool = False
+    ends_with_sigsys: bool = False
 
     @property
     def is_violation(self) -> bool:
@@ -211,7 +222,11 @@ def receive(listener: int, names: dict[int, str]) -> Notice | None:
         return None
     id_, _pid, _flags, number, _arch, _ip, *arguments = _NOTICE.unpack(buffer)
     call = names.get(number, str(number))
-    return Notice(id=id_, call=call, new_namespace=call == "clone" and bool(arguments[0] & NEW_NAMESPACE))
+    if call != "clone":
+        return Notice(id=id_, call=call)
+    flags = arguments[0]  # the low byte is the signal that tells the parent of the child's end
+    sigsys = flags & 0xFF == signal.SIGSYS
+    return Notice(id=id_, call=call, new_namespace=bool(flags & NEW_NAMESPACE), ends_with_sigsys=sigsys)
 
 
 def answer(listener: int, notice: Notice, error: int = 0) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import torch
 
-from grader.sandbox.guest import cgroup, confine, mounts, proc, runner, service
+from grader.sandbox.guest import cgroup, confine, huge_pages, mounts, proc, runner, service
 from grader.sandbox.guest.lane import Lane
 from grader.sandbox.guest.spare import Settings
 
@@ -88,7 +88,7 @@ def _prepare_torch() -> None:
     torch.compile = runner.eager_compile
     torch.nn.Module.compile = runner.eager_module_compile  # type: ignore[method-assign, assignment]
     for mode in ("real", "fake", "meta"):
-        runner.rehearse(mode)
+        runner.rehearse(mode, rows=2)
     if confine.thread_count() != 1:
         raise SystemExit("torch started threads in the zygote; children could not be confined")
 
@@ -101,6 +101,7 @@ def _forget_ourselves() -> None:
     os.environ.update(PATH="/usr/bin:/bin", LANG="C.UTF-8")
     gc.collect()
     gc.freeze()
+    huge_pages.gather()
 
 
 class _Door:
