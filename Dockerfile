@@ -11,15 +11,15 @@ ARG BASE_IMAGE=python:3.11-slim-bookworm
 FROM ${BASE_IMAGE} AS torch-packages
 ARG TORCH_INDEX=""
 ARG PIP_FLAGS=""
-RUN python3 -m venv /opt/build && python3 -m venv --without-pip /opt/venv && mkdir /made
+RUN python3 -m venv /opt/build && python3 -m venv --without-pip /opt/venv
 COPY images/install.sh /opt/build/
 COPY images/wheels/ /wheels/
 COPY requirements.lock /opt/build/
 RUN grep -E '^(torch|numpy|safetensors)==' /opt/build/requirements.lock > /opt/build/roots \
-    && /opt/build/install.sh ${TORCH_INDEX:+--extra-index-url "${TORCH_INDEX}"} --requirement /opt/build/roots
+    && /opt/build/install.sh torch ${TORCH_INDEX:+--extra-index-url "${TORCH_INDEX}"} --requirement /opt/build/roots
 
 FROM ${BASE_IMAGE} AS torch
-COPY --from=torch-packages /made/ /
+COPY --from=torch-packages /made/torch/ /
 
 # ---------------------------------------------------------------- the sandbox
 
@@ -27,10 +27,10 @@ FROM torch-packages AS sandbox-code
 COPY grader/__init__.py /src/grader/__init__.py
 COPY grader/sandbox/__init__.py /src/grader/sandbox/__init__.py
 COPY grader/sandbox/guest /src/grader/sandbox/guest
-RUN /opt/build/install.sh --folder /src/grader
+RUN /opt/build/install.sh guest --folder /src/grader
 
 FROM torch AS sandbox
-COPY --from=sandbox-code /made/ /
+COPY --from=sandbox-code /made/guest/ /
 ENV LANG=C.UTF-8 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 TORCHDYNAMO_DISABLE=1 \
     PYTORCH_NVML_BASED_CUDA_CHECK=1
 LABEL org.opencontainers.image.title="grader-sandbox"
@@ -44,7 +44,7 @@ CMD ["--socket=/run/grader", "--folder=/work"]
 FROM torch-packages AS service-packages
 ARG PIP_FLAGS=""
 RUN { sed -n '/^# the engine/,/^# tests/p' /opt/build/requirements.lock; grep '^httpx==' /opt/build/requirements.lock; } \
-    > /opt/build/roots && /opt/build/install.sh --requirement /opt/build/roots
+    > /opt/build/roots && /opt/build/install.sh packages --requirement /opt/build/roots
 
 FROM service-packages AS service-code
 ARG PIP_FLAGS=""
@@ -52,13 +52,13 @@ RUN /opt/build/bin/pip install ${PIP_FLAGS} --find-links=/wheels --quiet --const
 COPY pyproject.toml README.md /src/
 COPY grader /src/grader
 COPY app /src/app
-RUN /opt/build/install.sh --no-deps --no-build-isolation /src
+RUN /opt/build/install.sh code --no-deps --no-build-isolation /src
 
 FROM torch AS service
 RUN groupadd --gid 10001 grader && useradd --uid 10001 --gid grader --home-dir /data --no-create-home grader \
     && install -d -o grader -g grader -m 0700 /data && install -d -o grader -g grader -m 0700 /run/postgresql
-COPY --from=service-packages /made/ /
-COPY --from=service-code /made/ /
+COPY --from=service-packages /made/packages/ /
+COPY --from=service-code /made/code/ /
 COPY problems /opt/grader/problems
 COPY images/postgres.sh /opt/grader/postgres.sh
 ENV PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 \

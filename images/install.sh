@@ -1,10 +1,10 @@
 #!/bin/sh
-# Only while images are built: installs into /opt/venv what pip's arguments say (or `--folder DIR`: one package as it
-# lies there), compiles it, and links what is new, at its place, below /made: that is the layer.
+# Only while images are built: `install.sh LAYER ...` installs into /opt/venv what pip's arguments say (or `--folder DIR`:
+# one package as it lies there), compiles it, and links what is new, at its place, below /made/LAYER.
 # Compiled files are never checked against their sources again: a stale one makes `import torch` take twice as long.
 set -eu
 packages=$(/opt/venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
-rm -rf /made && mkdir /made
+layer=/made/$1 && shift && mkdir --parents "$layer"
 if [ -e /opt/build/before ]; then what_is_new="-cnewer /opt/build/before"; else what_is_new=; fi
 if [ "$1" = --folder ]; then
     cp -R "$2" "$packages/"
@@ -19,6 +19,6 @@ rm -rf "$packages/torch/include" "$packages/torch/test" "$packages/torch/share/c
 find "$packages" -name '*.py' ! -name 'py312*' $what_is_new | /opt/venv/bin/python -m compileall -q -j 0 -i - \
     --invalidation-mode unchecked-hash
 # shellcheck disable=SC2086
-find /opt/venv \( -type f -o -type l \) $what_is_new -print0 | xargs -0 cp -a --link --parents --target-directory=/made
-chmod -R a+rX /made
+find /opt/venv \( -type f -o -type l \) $what_is_new -print0 | xargs -0 cp -a --link --parents --target-directory="$layer"
+chmod -R a+rX "$layer"
 sleep 1 && touch /opt/build/before && sleep 1
