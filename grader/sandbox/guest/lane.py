@@ -236,6 +236,7 @@ class Lane:
     def _finish(self, live: Live, how: str, **details: Any) -> None:
         """Everything dead, the folder gone, then the word to the zygote and to the supervisor."""
         wall = time.monotonic() - live.started
+        self._strike()
         live.child.deafen()
         self._kill()
         live.child.discard(self._settings)
@@ -243,6 +244,12 @@ class Lane:
         self._reports.tell(service.VIOLATED if _is_violation(how, details) else service.ENDED)
         usage = {"wall_s": wall, "cpu_s": live.cpu_s, "peak_memory_bytes": live.resident_bytes}
         self._send({"is": "ended", "how": how, "usage": usage, "reached": list(live.reached.values()), **details})
+
+    def _strike(self) -> None:
+        """Kills all that are known, while calls that wait for our word still wait: none of them may go on."""
+        for pid in proc.descendants(os.getpid(), {child.pid for child in self._spares}):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def _kill(self) -> None:
         """Kills every descendant but the waiting children, until none is left."""
