@@ -5,7 +5,7 @@
 set -eu
 packages=$(/opt/venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 layer=/made/$1 && shift && mkdir --parents "$layer"
-if [ -e /opt/build/before ]; then what_is_new="-cnewer /opt/build/before"; else what_is_new=; fi
+if [ -e /opt/build/before ]; then what_is_new="-newer /opt/build/before"; else what_is_new=; fi
 if [ "$1" = --folder ]; then
     cp -R "$2" "$packages/"
 else
