@@ -1,4 +1,4 @@
-"""`make bench`: milliseconds per submission through the engine, beside a cold process and the bare floor, in one run."""
+"""`make bench`: milliseconds per submission through the engine, a cold process, and the bare floor, in one run."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def cold(command: list[str]) -> float:
 def idle_megabytes() -> float:
     """Proportional memory of this process (engine and supervisor) and of all its children (the guest)."""
     own = psutil.Process()
-    return sum(process.memory_full_info().pss for process in (own, *own.children(recursive=True))) / 1e6
+    return float(sum(process.memory_full_info().pss for process in (own, *own.children(recursive=True)))) / 1e6
 
 
 def show(what: str, milliseconds: list[float]) -> None:

@@ -1,4 +1,4 @@
-"""Every example submission, honest or hostile, gets a verdict that its manifest allows and shows no more than may be."""
+"""Every example submission, honest or hostile, gets a verdict that its manifest allows, and shows no more."""
 
 from __future__ import annotations
 

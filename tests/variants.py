@@ -152,6 +152,7 @@ RIGHT: dict[str, Variant] = {
     "stable_exp": through(matmul, stable_exp),
     "tanh_by_sigmoid": through(cast(None), tanh_by_sigmoid),
     "tanh_by_sigmoid_float32": through(cast(torch.float32), tanh_by_sigmoid),
+    "sigmoid_by_tanh_native": through(matmul, sigmoid_by_tanh),
     "sigmoid_by_tanh": through(cast(None), sigmoid_by_tanh),
     "sigmoid_by_tanh_float32": through(cast(torch.float32), sigmoid_by_tanh),
     "softplus": through(matmul, by_softplus),

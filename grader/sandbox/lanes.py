@@ -75,7 +75,7 @@ class Lanes:
         with contextlib.suppress(IndexError):
             while True:
                 lane = free.pop()
-                if lane.is_open():
+                if lane.is_usable():
                     return lane
                 lane.close()
         return Lane(self._connect())

@@ -79,8 +79,11 @@ class _Guest:
         with self._lock:
             self._end_guest()
 
+    def _runs(self) -> bool:
+        return self._guest is not None and self._guest.poll() is None
+
     def _ensure_guest(self) -> None:
-        if self._guest is not None and self._guest.poll() is None:
+        if self._runs():
             return
         if self._confined and (lacks := confine.missing()):
             raise SandboxUnavailable(
@@ -120,6 +123,7 @@ class _Guest:
             f"--listen={listening}",
             "--lifeline=0",
             f"--folder={self._folder}/children",
+            f"--scratch={self._folder}",
             f"--spares={self._spares}",
             f"--device={'cpu' if self._gpu is None else 'cuda:0'}",
             f"--confinement={'full' if self._confined else 'none'}",

@@ -72,33 +72,34 @@ class Memory:
         found = []
         for name, placed in self._inputs.items():
             if name in changed:
-                before, now = changed[name]
+                before, after = changed[name]
                 found += [
                     Mutation(argument=name, what=what)
-                    for what, a, b in zip(_LAYOUT, before, now, strict=True)
+                    for what, a, b in zip(_LAYOUT, before, after, strict=True)
                     if a != b
                 ]
-            data = placed.value.data
-            if self._arena[placed.offset : placed.offset + len(data)] != data:
-                found.append(Mutation(argument=name, what="values", index=self._first_difference(placed)))
+            now = self._arena[
+                placed.offset : placed.offset + len(placed.value.data)
+            ]  # once: the child may go on writing
+            if now != placed.value.data:
+                index = _first_difference(placed.value, now)
+                found.append(Mutation(argument=name, what="values", index=index))
         return tuple(found)
-
-    def _first_difference(self, placed: Placed) -> tuple[int, ...]:
-        """The index of the first element, in memory order, whose bytes are not what was sent."""
-        size = len(placed.value.data)
-        now = np.frombuffer(self._arena, dtype=np.uint8, count=size, offset=placed.offset)
-        position = int(np.flatnonzero(now != np.frombuffer(placed.value.data, dtype=np.uint8))[0])
-        del now
-        element = position // _ITEM_BYTES[placed.value.dtype]
-        index = [0] * len(placed.value.strides)
-        for axis in sorted(range(len(index)), key=lambda axis: -placed.value.strides[axis]):
-            if placed.value.strides[axis]:
-                index[axis], element = divmod(element, placed.value.strides[axis])
-        return tuple(index)
 
     def close(self) -> None:
         """Lets go of the memory."""
         self._arena.close()
+
+
+def _first_difference(sent: TensorValue, now: bytes) -> tuple[int, ...]:
+    """The index of the first element, in memory order, whose bytes are not what was sent."""
+    differs = np.frombuffer(now, dtype=np.uint8) != np.frombuffer(sent.data, dtype=np.uint8)
+    element = int(np.flatnonzero(differs)[0]) // _ITEM_BYTES[sent.dtype]
+    index = [0] * len(sent.strides)
+    for axis in sorted(range(len(index)), key=lambda axis: -sent.strides[axis]):
+        if sent.strides[axis]:
+            index[axis], element = divmod(element, sent.strides[axis])
+    return tuple(index)
 
 
 def _spec(placed: Placed) -> dict[str, Any]:

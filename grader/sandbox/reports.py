@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -16,7 +16,12 @@ from grader.sandbox.guest import wire
 
 Text = Annotated[str, StringConstraints(max_length=8000)]
 Name = Annotated[str, StringConstraints(max_length=200)]
-Size = Annotated[int, Field(ge=0, le=1 << 62)]
+Size = Annotated[int, Field(ge=0, lt=1 << 63)]
+Sizes = Annotated[list[Size], Field(max_length=1024)]
+Number = Annotated[int, Field(ge=-(1 << 63), lt=1 << 64)]
+Layout = Annotated[
+    list[Name | bool | Annotated[list[Number], Field(max_length=1024)]], Field(min_length=5, max_length=5)
+]
 Line = Annotated[int, Field(ge=0, le=1 << 20)]
 
 
@@ -29,16 +34,16 @@ class RaisedModel(_Closed):
     module: Name
     message: Text
     line: Line | None = None
-    column: int | None = None
+    column: Number | None = None
     text: Text | None = None
-    frames: Annotated[list[Annotated[list[Line | Name], Field(min_length=2, max_length=2)]], Field(max_length=64)] = []
+    frames: Annotated[list[Annotated[tuple[Line, Name], Field(strict=False)]], Field(max_length=64)] = []
 
 
 class ReturnedModel(_Closed):
     plain: bool
     what: Name
     dtype: Name = ""
-    shape: Annotated[list[Size], Field(max_length=64)] = []
+    shape: Sizes = []
     device: Name = ""
     differentiable: bool = False
     finite_gradients: bool | None = None
@@ -51,21 +56,18 @@ class ProblemModel(_Closed):
     defined: Annotated[list[Name], Field(max_length=64)] = []
     signature: Text | None = None
     reason: Text | None = None
-    count: int = 0
+    count: Line = 0
     keywords: Annotated[list[Name], Field(max_length=64)] = []
 
 
 class ReportModel(_Closed):
     flags: Annotated[list[Name], Field(max_length=8)]
+    ticket: Name
     raised: RaisedModel | None = None
     problem: ProblemModel | None = None
     seconds: Annotated[float, Field(ge=0, le=1e6)] = 0.0
     changed: Annotated[
-        dict[
-            Name,
-            Annotated[list[Annotated[list[Any], Field(min_length=5, max_length=5)]], Field(min_length=2, max_length=2)],
-        ],
-        Field(max_length=64),
+        dict[Name, Annotated[list[Layout], Field(min_length=2, max_length=2)]], Field(max_length=64)
     ] = {}
     returned: ReturnedModel | None = None
 
@@ -176,13 +178,12 @@ def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _raised(told: RaisedModel) -> Raised:
-    frames = tuple((int(line), str(name)) for line, name in told.frames)
     return Raised(
         type=told.type,
         module=told.module,
         message=told.message,
         line=told.line,
-        frames=frames,
+        frames=tuple(told.frames),
         column=told.column,
         text=told.text,
     )

@@ -13,6 +13,7 @@ import contextlib
 import json
 import mmap
 import os
+import secrets
 import select
 import signal
 import socket
@@ -52,6 +53,12 @@ class Lane:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
 
+    def is_usable(self) -> bool:
+        """Whether it waits for work: a lane that has something to say unasked has ended or broken."""
+        poll = select.poll()
+        poll.register(self._connection, select.POLLIN)
+        return not poll.poll(0)
+
     def run(self, job: Job) -> Generator[CaseReport | RunEnd, None, None]:
         """See `grader.sandbox.base`."""
         yield from self.follow(self.begin(job))
@@ -71,10 +78,6 @@ class Lane:
             raise SandboxFailed(f"the sandbox's connection broke: {error}") from error
         finally:
             run.close()
-
-    def is_open(self) -> bool:
-        """Whether the other end is still there: while no run is under way, it never says anything."""
-        return not select.select([self._connection], [], [], 0)[0]
 
     def close(self) -> None:
         """The lane ends, and everything in it."""
@@ -108,7 +111,7 @@ class Run:
             os.set_blocking(descriptor, False)
         self._output = {"stdout": bytearray(), "stderr": bytearray()}
         self._output_bytes, self._shown, self._truncated = 0, True, False
-        self._reply = bytearray()
+        self._reply, self._ticket = bytearray(), ""
         self._flags: set[str] = set()
         self._open = {*pipes[1:4], connection.fileno()}
         self._current = -1
@@ -204,13 +207,19 @@ class Run:
     # ------------------------------------------------------------ to the child and back
 
     def _send(self, **request: Any) -> None:
-        """Writes a request; what the child prints meanwhile is drained. A child that is gone is noticed later."""
-        payload = memoryview(wire.request(request))
+        """Writes a request; what the child prints meanwhile is drained. A child that is gone is noticed later.
+
+        Each request has a ticket that its reply must show, so that no reply can come before its request.
+        """
+        self._ticket = secrets.token_hex(8)
+        payload = memoryview(wire.request(request | {"ticket": self._ticket}))
         while payload:
             try:
                 payload = payload[os.write(self._requests, payload) :]
             except BlockingIOError:
                 self._wait(writing=True)
+                if self._reply:
+                    raise self._stop("malformed") from None
             except BrokenPipeError:
                 return
 
@@ -234,6 +243,8 @@ class Run:
             reply = parse(blob)
         except wire.Malformed:
             raise self._stop("malformed") from None
+        if reply.report.ticket != self._ticket:
+            raise self._stop("malformed")
         self._flags |= set(reply.report.flags)
         return reply
 

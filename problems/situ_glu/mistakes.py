@@ -278,7 +278,7 @@ class Pass:
 
     def sigmoid(self, value: Tensor) -> Tensor:
         """sigmoid with room for an absolute error."""
-        return torch.sigmoid(value) + self.room(value, WIDE + 1 / self.info.max)
+        return torch.sigmoid(value) + self.room(value, max(WIDE, self.eps / 8) + 1 / self.info.max)
 
     def room(self, value: Tensor, error: float) -> Tensor:
         leaf = torch.zeros_like(value, requires_grad=True)

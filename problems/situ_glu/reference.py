@@ -39,9 +39,9 @@ def rounding(
 
     eps is the dtype's, but at least float32's, which float64 inputs may be computed in. Three things add up:
     the projections' errors, eps |x| |W|^T each, as far as the function passes them on, at its steepest within that
-    error; eps times the result; and the absolute errors of tanh and sigmoid in wide precision, which
-    2 sigmoid(2z) - 1 and (1 + tanh(z/2)) / 2 have (1/max: the sigmoid below which exp(-g) overflows the dtype).
-    Twice the smallest subnormal stands for underflow.
+    error; eps times the result; and absolute errors: of tanh in wide precision, which 2 sigmoid(2z) - 1 has, and of the
+    sigmoid, which (1 + tanh(z/2)) / 2 has (eps / 8 in a half type: half a step below 1, halved) and 1 / (1 + exp(-z))
+    where exp overflows the dtype (1/max). Twice the smallest subnormal stands for underflow.
     """
     info = torch.finfo(getattr(torch, dtype))
     eps = max(info.eps, WIDE)
@@ -56,7 +56,7 @@ def rounding(
         + carried(up_slope * gate_size, up_error)
         + eps * both * (t * s * v).abs()
         + WIDE * both * s * (t.abs() + v.abs())
-        + (WIDE + 1 / info.max) * both * (t * v).abs()
+        + (max(WIDE, eps / 8) + 1 / info.max) * both * (t * v).abs()
         + 2 * both * info.smallest_normal * info.eps
     )
 

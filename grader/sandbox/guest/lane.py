@@ -23,13 +23,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from grader.sandbox.guest import cgroup, mounts, proc, seccomp, service, spare
+from grader.sandbox.guest import cgroup, folders, mounts, proc, seccomp, service, spare
 from grader.sandbox.guest.service import Reports
 from grader.sandbox.guest.spare import Settings, Spare
 
 _TICK_S = 0.01
 _QUIET_S = 0.003  # when the supervisor has asked for nothing so long, children are made
 _REST = 3  # a look at many processes takes long: this many times as long nobody looks again
+_BIRTH_S = 0.05  # the longest that a process may take from our word until we can see it
 _READY_S = 60.0
 _DEATH_S = 20.0
 _SLACK_BYTES = 96 << 20  # beyond the limit for a moment: the reserve for telling, and what comes between two looks
@@ -46,9 +47,11 @@ class Live:
     next_look: float = 0.0
     spawned: bool = False
     cpu_s: float = 0.0
+    orphans_cpu_s: float = 0.0
     resident_bytes: int = 0
     status: int | None = None
     orphan_violated: bool = False
+    births: list[float] = field(default_factory=list)
     reached: dict[str, str] = field(default_factory=dict)
 
 
@@ -93,12 +96,12 @@ class Lane:
         ready = poll.poll(self._patience_ms())
         if not ready and self._short():
             self._add_spare()
-        for descriptor, _event in ready:
+        for descriptor, event in ready:
             if descriptor in waiting:
                 if not waiting[descriptor].ready:
                     waiting[descriptor].hear()
             elif descriptor == listener:
-                self._heed(listener)
+                self._heed(listener, event)
             elif descriptor == drain:
                 return self._live is not None
             elif not self._obey():
@@ -167,21 +170,41 @@ class Lane:
 
     # ------------------------------------------------------------ the run under way
 
-    def _heed(self, listener: int) -> None:
-        """A call waits for our word: lets it go on, refuses it, or ends the run for it."""
+    def _heed(self, listener: int, event: int) -> None:
+        """A call waits for our word: it may go on, is refused, or ends the run. Nobody is left to call: a death."""
+        if self._live is None:
+            return
+        if not event & select.POLLIN:
+            self._live.next_look = 0.0
+            return
         notice = seccomp.receive(listener, self._names)
-        if self._live is None or notice is None:
+        if notice is None:
             return
         if notice.is_violation:
             call = "clone with new namespaces" if notice.new_namespace else notice.call
             self._finish(self._live, "violation", call=call)
             return
+        if notice.ends_with_sigsys:  # SIGSYS has one meaning
+            seccomp.answer(listener, notice, errno.EPERM)
+            return
         allowed = self._live.limits["processes"]
-        running = proc.count_tasks(self._pids(self._live))
+        running = self._running(self._live)
         self._live.spawned = True
         seccomp.answer(listener, notice, 0 if running < allowed else errno.EAGAIN)
-        if running >= allowed:
+        if running < allowed:
+            self._live.births.append(time.monotonic())
+        else:
             self._live.reached["processes"] = f"processes and threads: {allowed} are allowed, {running} were running"
+
+    def _running(self, live: Live) -> int:
+        """Processes and threads of the run. Near the limit, what was just allowed is waited for until it shows."""
+        allowed = live.limits["processes"]
+        while True:
+            running, now = proc.count_tasks(self._pids(live)), time.monotonic()
+            live.births = [birth for birth in live.births if now - birth < _BIRTH_S]
+            if running >= allowed or running + len(live.births) < allowed or not live.births:
+                return running
+            time.sleep(_BIRTH_S / 10)
 
     def _pids(self, live: Live) -> list[int]:
         """The live child and everything that descends from it, orphans included."""
@@ -199,7 +222,7 @@ class Lane:
             self._finish(live, "died", code=-signal.SIGSYS, starved=False)
             return
         pids, limits, wall = self._pids(live), live.limits, time.monotonic() - live.started
-        live.cpu_s = max(live.cpu_s, sum(map(proc.cpu, pids)) - live.child.cpu_s)
+        live.cpu_s = max(live.cpu_s, sum(map(proc.cpu, pids)) + live.orphans_cpu_s - live.child.cpu_s)
         if live.cpu_s > limits["cpu_s"]:
             self._finish(live, "time", kind="CPU time", limit=limits["cpu_s"], used=live.cpu_s)
         elif wall > limits["wall_s"]:
@@ -208,22 +231,28 @@ class Lane:
             self._finish(live, "memory", limit=limits["memory_bytes"], used=used)
         elif self._group and self._kills() > live.kills_before:  # a container's own cgroup is the neighbours' too
             self._finish(live, "starved")
-        elif not self._settings.mounted and (used := proc.folder_bytes(live.child.folder)) > limits["file_bytes"]:
+        elif (used := self._on_disk(live)) > limits["file_bytes"]:
             self._finish(live, "files", limit=limits["file_bytes"], used=used)
         took = time.monotonic() - live.started - wall
         live.next_look = time.monotonic() + max(_TICK_S, _REST * took)
 
+    def _on_disk(self, live: Live) -> int:
+        """Bytes in the work folder; a file system of its own keeps its limit by itself."""
+        return 0 if self._settings.mounted else folders.used_bytes(live.child.folder, live.limits["file_bytes"])
+
     def _memory(self, live: Live, pids: list[int]) -> int:
         """Bytes in use. Shared pages count for all who have them, so a sum that is too large is looked at again.
 
-        Where we may not look (a container without CAP_SYS_PTRACE), what each has beyond an idle child.
+        Where we may not look (an ordinary user, a container without CAP_SYS_PTRACE): beyond an idle child.
         """
         most = sum(map(proc.memory, pids)) - live.child.memory_bytes
         if len(pids) == 1 or most <= live.limits["memory_bytes"]:
             return most
-        shares = {pid: proc.proportional_memory(pid) for pid in pids}
-        own = (max(0, proc.memory(pid) - live.child.memory_bytes) for pid, share in shares.items() if share is None)
-        return sum(own) + sum(share for share in shares.values() if share is not None)
+        shares = [proc.proportional_memory(pid) for pid in pids]
+        known = [share for share in shares if share is not None]
+        if len(known) == len(shares):
+            return sum(known)
+        return sum(max(0, proc.memory(pid) - live.child.memory_bytes) for pid in pids)  # we may not look: the most
 
     def _death(self, live: Live, status: int) -> dict[str, Any]:
         """How the child itself ended: an exit status, or a signal and whether the kernel sent it for want of memory."""
@@ -234,22 +263,17 @@ class Lane:
         return self._watched.kills() if self._watched else 0
 
     def _finish(self, live: Live, how: str, **details: Any) -> None:
-        """Everything dead, the folder gone, then the word to the zygote and to the supervisor."""
+        """Everything dead, the folder gone, then the word to the zygote and to the supervisor.
+
+        Notices are not answered any more, so that whoever waits for one waits until it is killed.
+        """
         wall = time.monotonic() - live.started
-        self._strike()
-        live.child.deafen()
         self._kill()
         live.child.discard(self._settings)
         self._live = None
         self._reports.tell(service.VIOLATED if _is_violation(how, details) else service.ENDED)
         usage = {"wall_s": wall, "cpu_s": live.cpu_s, "peak_memory_bytes": live.resident_bytes}
         self._send({"is": "ended", "how": how, "usage": usage, "reached": list(live.reached.values()), **details})
-
-    def _strike(self) -> None:
-        """Kills all that are known, while calls that wait for our word still wait: none of them may go on."""
-        for pid in proc.descendants(os.getpid(), {child.pid for child in self._spares}):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
 
     def _kill(self) -> None:
         """Kills every descendant but the waiting children, until none is left."""
@@ -278,9 +302,10 @@ class Lane:
             live.resident_bytes = max(live.resident_bytes, usage.ru_maxrss << 10)
         if live is not None and pid == live.child.pid:
             live.status = status
-            live.cpu_s = max(live.cpu_s, usage.ru_utime + usage.ru_stime - live.child.cpu_s)
-        elif live is not None and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGSYS:
-            live.orphan_violated = True
+            live.cpu_s = max(live.cpu_s, usage.ru_utime + usage.ru_stime + live.orphans_cpu_s - live.child.cpu_s)
+        elif live is not None and pid not in {child.pid for child in self._spares}:
+            live.orphans_cpu_s += usage.ru_utime + usage.ru_stime
+            live.orphan_violated |= os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGSYS
         for child in [child for child in self._spares if child.pid == pid]:
             self._spares.remove(child)
             child.discard(self._settings)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _SYS_ADMIN = 21
@@ -40,21 +38,33 @@ def count_tasks(pids: list[int]) -> int:
 
 
 def memory(pid: int) -> int:
-    """Resident bytes that belong to no file: an upper bound of what the process holds, shared pages counted in full."""
+    """Bytes in use that belong to no file, page tables among them: the most that the process holds."""
+    status = _memory_status(pid)[1]
+    return sum(status.get(key, 0) for key in ("RssAnon", "RssShmem", "VmSwap", "VmPTE")) << 10
+
+
+def _memory_status(pid: int) -> tuple[int, dict[str, int]]:
+    """The thread by which the kernel tells of a process's memory, and its status: the first may end before others."""
     status = _status(pid)
-    return (status.get("RssAnon", 0) + status.get("RssShmem", 0)) << 10
+    if "VmSize" not in status:
+        with suppress(OSError):
+            tasks = [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()]
+            return next(((task, told) for task in tasks if "VmSize" in (told := _status(task))), (pid, status))
+    return pid, status
 
 
 def proportional_memory(pid: int) -> int | None:
     """The same with shared pages divided among their holders; None where we may not look."""
+    thread, status = _memory_status(pid)
     try:
-        lines = _read(f"/proc/{pid}/smaps_rollup").splitlines()
+        lines = _read(f"/proc/{thread}/smaps_rollup").splitlines()
     except PermissionError:
         return None
     except OSError:
         return 0
     parts = dict(line.split(":", 1) for line in lines[1:])
-    return sum(int(parts[key].split()[0]) << 10 for key in ("Pss_Anon", "Pss_Shmem"))
+    shares = sum(int(parts[key].split()[0]) for key in ("Pss_Anon", "Pss_Shmem"))
+    return (shares + status.get("VmPTE", 0)) << 10
 
 
 def data_bytes(pid: int) -> int:
@@ -69,50 +79,6 @@ def cpu(pid: int) -> float:
     except OSError:
         return 0.0
     return sum(map(int, fields[11:15])) / _TICKS
-
-
-def folder_bytes(folder: Path) -> int:
-    """Disk space below a folder, 4 KiB for each entry; links are not followed."""
-    total, queue = 0, [str(folder)]
-    while queue:
-        with suppress(OSError), os.scandir(queue.pop()) as entries:
-            for entry in entries:
-                with suppress(OSError):
-                    total += 4096 + entry.stat(follow_symlinks=False).st_blocks * 512
-                    if entry.is_dir(follow_symlinks=False):
-                        queue.append(entry.path)
-    return total
-
-
-def remove_folder(folder: Path, uid: int) -> None:
-    """Removes a folder and all that a submission left in it, by an own process with the submission's uid."""
-    with suppress(OSError):
-        folder.rmdir()
-        return
-    pid = os.fork()
-    if pid == 0:
-        _empty_as(uid, folder)
-    os.waitpid(pid, 0)
-    folder.rmdir()
-
-
-def _empty_as(uid: int, folder: Path) -> NoReturn:
-    try:
-        if uid != os.geteuid():
-            os.setgroups([])
-            os.setresgid(uid, uid, uid)
-            os.setresuid(uid, uid, uid)
-        for root, folders, _files in os.walk(folder):
-            for path in (Path(root, name) for name in folders):
-                if not path.is_symlink():
-                    path.chmod(0o700)
-        for entry in folder.iterdir():
-            if entry.is_dir() and not entry.is_symlink():
-                shutil.rmtree(entry)
-            else:
-                entry.unlink()
-    finally:
-        os._exit(0)
 
 
 def spare_uid(lane: int, count: int) -> int:

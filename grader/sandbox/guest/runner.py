@@ -67,12 +67,16 @@ def eager_module_compile(_module: torch.nn.Module, *_args: Any, **_options: Any)
 
 def serve(child: Child) -> None:
     """Answers requests until the supervisor closes the pipe."""
+    ourselves = os.getpid()
     while True:
         try:
             request = wire.read_request(child.requests)
         except EOFError:
             return
-        _reply(child, *_handled(child, request))
+        report, found = _handled(child, request)
+        if os.getpid() != ourselves:  # a fork of the submission's that came back from its function too
+            os._exit(0)
+        _reply(child, report | {"ticket": request["ticket"]}, found)
 
 
 def _handled(child: Child, request: dict[str, Any]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
@@ -157,8 +161,9 @@ def _what_is_wrong(child: Child, request: dict[str, Any]) -> dict[str, Any] | No
     """None if the source defines what was asked for and it takes the calls; else what was expected and found."""
     name, entry = request["name"], child.entry
     if entry is None or not callable(entry) or (child.kind == "module" and not isinstance(entry, type)):
-        defined = [n for n, v in sys.modules["submission"].__dict__.items() if callable(v) and not n.startswith("_")]
-        return {"missing": name, "found": type(entry).__name__ if entry is not None else None, "defined": defined[:50]}
+        names = [_clean(n) for n, v in vars(sys.modules["submission"]).items() if type(n) is str and callable(v)]
+        found = _class_text(type(entry), "__name__") if entry is not None else None
+        return {"missing": name, "found": found, "defined": [n for n in names if not n.startswith("_")][:50]}
     try:
         signature = inspect.signature(entry)
     except (ValueError, TypeError):
@@ -168,8 +173,8 @@ def _what_is_wrong(child: Child, request: dict[str, Any]) -> dict[str, Any] | No
             signature.bind(*[None] * count, **dict.fromkeys(keywords))
         except TypeError as error:
             return {
-                "signature": f"{name}{signature}"[:500],
-                "reason": str(error)[:500],
+                "signature": _clean(f"{name}{signature}", 500),
+                "reason": _clean(str(error), 500),
                 "count": count,
                 "keywords": keywords,
             }
@@ -193,7 +198,7 @@ def _call(child: Child, request: dict[str, Any]) -> tuple[dict[str, Any], dict[s
         report: dict[str, Any] = {
             "seconds": seconds,
             "changed": {name: [before[name], now] for name, now in changed.items() if before[name] != now},
-            "returned": tensors.describe(result, tensors.PLAIN | {FakeTensor} if mode == "fake" else tensors.PLAIN),
+            "returned": tensors.describe(result, tensors.PLAIN | ({FakeTensor} if mode == "fake" else set()), mode),
         }
         if mode != "real":
             return _without_values(report, result), {}
@@ -293,19 +298,31 @@ def _tell(error: BaseException) -> dict[str, Any]:
     told: dict[str, Any] = {
         "type": _class_text(kind, "__name__"),
         "module": _class_text(kind, "__module__"),
-        "message": _attempt(lambda: _text_of(error, kind))[:_MESSAGE_CHARACTERS],
+        "message": _clean(_attempt(lambda: _text_of(error, kind)), _MESSAGE_CHARACTERS),
     }
     frames = list(_frames(error))[-_FRAMES:]
     if isinstance(error, SyntaxError) and kind.__module__ == "builtins":
-        told |= {"line": error.lineno, "column": error.offset, "text": error.text, "message": str(error.msg)}
+        text = _clean(error.text, _MESSAGE_CHARACTERS) if type(error.text) is str else None
+        told |= {"line": _number(error.lineno), "column": _number(error.offset), "text": text}
+        told["message"] = _clean(_attempt(lambda: str(error.msg)), _MESSAGE_CHARACTERS)
     return told | {"frames": frames} | ({"line": frames[-1][0]} if frames else {})
 
 
 def _class_text(kind: type, name: str) -> str:
     if name == "__name__":
-        return str(type.__dict__["__name__"].__get__(kind))[:100]
+        return _clean(str(type.__dict__["__name__"].__get__(kind)))
     module = type.__dict__["__dict__"].__get__(kind).get("__module__", "builtins")
-    return module[:100] if type(module) is str else "?"
+    return _clean(module) if type(module) is str else "?"
+
+
+def _clean(text: str, length: int = 100) -> str:
+    """So much of a text as a reply may hold, without the halves of characters that are no Unicode."""
+    return text[:length].encode("utf-8", "replace").decode()
+
+
+def _number(value: Any) -> int | None:
+    """A line or column, if it is one."""
+    return value if type(value) is int and 0 <= value <= 1 << 20 else None
 
 
 def _text_of(error: BaseException, kind: type) -> str:
@@ -325,5 +342,5 @@ def _frames(error: BaseException) -> Iterator[tuple[int, str]]:
     while entry is not None:
         code = entry.tb_frame.f_code
         if code.co_filename == FILE:
-            yield entry.tb_lineno, code.co_name[:100]
+            yield _number(entry.tb_lineno) or 0, _clean(code.co_name)
         entry = entry.tb_next

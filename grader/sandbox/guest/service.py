@@ -47,6 +47,14 @@ def _forget_the_dead(folder: Path) -> None:
                 continue
 
 
+def children_folder(folder: Path) -> Path:
+    """A folder of its own for work folders: strangers may pass, and only we may look."""
+    children = folder / "children"
+    children.mkdir(exist_ok=True)
+    children.chmod(0o711)
+    return children
+
+
 def peer_uid(connection: socket.socket) -> int:
     """The uid of the process that connected, as the kernel knows it."""
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)

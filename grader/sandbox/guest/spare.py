@@ -10,6 +10,7 @@ import fcntl
 import json
 import mmap
 import os
+import signal
 import socket
 import time
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from grader.sandbox.guest import confine, mounts, proc, runner
+from grader.sandbox.guest import confine, folders, mounts, proc, runner
 from grader.sandbox.guest.confine import Confinement
 
 ARENA_BYTES = 256 << 20
@@ -89,7 +90,7 @@ class Spare:
         self.pipes = ()
         if settings.mounted:
             mounts.unmount(str(self.folder))
-        proc.remove_folder(self.folder, self.uid)
+        folders.remove(self.folder, self.uid)
 
 
 def fork(settings: Settings, number: int, mode: str) -> Spare:
@@ -137,11 +138,13 @@ def _arena() -> int:
 def _be_child(settings: Settings, folder: Path, mode: str, descriptors: tuple[int, ...], *, uid: int) -> NoReturn:
     """The child's whole life. Whatever goes wrong here is ours: it is said on stderr, and the child is no spare."""
     try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         _place(descriptors)
         os.setsid()
         os.chdir(folder)
         arena = mmap.mmap(5, ARENA_BYTES)
         os.close(5)
+        os.closerange(7, (1 << 31) - 1)  # Python keeps a copy of a mapping's descriptor
         os.environ["HOME"] = os.environ["TMPDIR"] = str(folder)
         _settle(settings, folder, mode, uid=uid)
         runner.serve(runner.Child(requests=3, replies=4, arena=arena, device=settings.device))

@@ -22,6 +22,7 @@ _detach, _contiguous, _cpu, _resolve = _C.detach, _C.contiguous, _C.cpu, torch.r
 _dtype_name = str
 _storage_bytes = torch.UntypedStorage.nbytes
 PLAIN: set[type] = {torch.Tensor, torch.nn.Parameter}
+_MOST_DIMENSIONS = 1024
 FLOATING = {torch.float16, torch.bfloat16, torch.float32, torch.float64}
 
 
@@ -45,15 +46,16 @@ def _over_memory(spec: dict[str, Any], arena: mmap.mmap, dtype: torch.dtype) -> 
 def layout(tensor: torch.Tensor) -> list[Any]:
     """All that can be changed of an input but its values: dtype, shape, strides, address, storage, requires_grad."""
     place = [_data_ptr(tensor), _offset(tensor), _storage_bytes(_storage(tensor))]
-    return [_dtype_name(_dtype(tensor)), list(_shape(tensor)), list(_stride(tensor)), place, _requires_grad(tensor)]
+    shape, strides = list(_shape(tensor)[:_MOST_DIMENSIONS]), list(_stride(tensor)[:_MOST_DIMENSIONS])
+    return [_dtype_name(_dtype(tensor)), shape, strides, place, _requires_grad(tensor)]
 
 
-def describe(value: Any, allowed: set[type]) -> dict[str, Any]:
+def describe(value: Any, allowed: set[type], mode: str = "real") -> dict[str, Any]:
     """What a result is. `plain` only for one dense, strided, real, floating tensor whose class is in `allowed`."""
     kind = type(value)
     if not issubclass(kind, torch.Tensor):
         return {"plain": False, "what": _kind_name(kind)}
-    oddity = _oddity(value, kind, allowed)
+    oddity = _oddity(value, kind, allowed, mode)
     if oddity:
         return {"plain": False, "what": oddity}
     return {
@@ -66,7 +68,7 @@ def describe(value: Any, allowed: set[type]) -> dict[str, Any]:
     }
 
 
-def _oddity(value: Any, kind: type, allowed: set[type]) -> str:
+def _oddity(value: Any, kind: type, allowed: set[type], mode: str) -> str:
     if kind not in allowed:
         return f"a Tensor subclass ({_kind_name(kind)})"
     if _is_nested(value):
@@ -77,13 +79,15 @@ def _oddity(value: Any, kind: type, allowed: set[type]) -> str:
         return "a quantized tensor"
     if _dtype(value) not in FLOATING:
         return f"a tensor of {_dtype_name(_dtype(value))}"
-    if _device(value).type == "meta" and torch.nn.Parameter in allowed:
+    if len(_shape(value)) > _MOST_DIMENSIONS:
+        return f"a tensor of {len(_shape(value))} dimensions"
+    if _device(value).type == "meta" and mode != "meta":
         return "a tensor on the meta device, which has no values"
     return ""
 
 
 def _kind_name(kind: type) -> str:
-    return str(type.__dict__["__name__"].__get__(kind))[:100]
+    return str(type.__dict__["__name__"].__get__(kind))[:100].encode("utf-8", "replace").decode()
 
 
 def on_cpu(value: torch.Tensor) -> torch.Tensor:

@@ -11,6 +11,7 @@ import gc
 import os
 import resource
 import select
+import shutil
 import signal
 import socket
 import sys
@@ -20,31 +21,42 @@ from pathlib import Path
 
 import torch
 
-from grader.sandbox.guest import cgroup, confine, huge_pages, mounts, proc, runner, service
+from grader.sandbox.guest import cgroup, confine, folders, huge_pages, mounts, proc, runner, service
 from grader.sandbox.guest.lane import Lane
 from grader.sandbox.guest.spare import Settings
 
 _UNCONFINED = "none"
+_WIND_UP_S = 4.0
 
 
 def main() -> None:
     """Serves on the listening socket given as a descriptor until it is told to stop."""
-    options = _options()
+    options, environment = _options(), set(os.environ)
     confine.undumpable()
     confine.adopt_orphans()
     os.umask(0o077)
     _heal_descriptor_limit()
+    alive = options.folder / "alive" if options.socket else None
+    if options.socket:
+        options.folder = service.children_folder(options.folder)
     settings = _settings(options)
     cgroup.sweep()
     _prepare_torch()
-    _forget_ourselves()
+    _forget_ourselves(environment)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if options.socket:
         listening, path = service.listen(options.socket, options.device)
     else:
         listening, path = socket.socket(fileno=options.listen), None
-    _Door(listening, path, options).keep(settings)
+    retirement = service.Retirement(submissions=options.submissions if path else None, alive=alive)
+    door = _Door(listening, path, options, retirement)
+    try:
+        door.keep(settings)
+    finally:
+        _wind_up(door.lanes, settings)
+        if options.scratch:
+            shutil.rmtree(options.scratch, ignore_errors=True)
 
 
 def _options() -> argparse.Namespace:
@@ -56,6 +68,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--peer-uid", type=int, action="append", help="as a service: who may connect (default: anyone)")
     parser.add_argument("--lifeline", type=int, help="descriptor of a pipe; when its other end closes, all ends")
     parser.add_argument("--folder", type=Path, required=True, help="where work folders are made")
+    parser.add_argument("--scratch", type=Path, help="a folder to remove in the end, with all that is in it")
     parser.add_argument("--spares", type=int, default=2, help="children kept waiting for each connection")
     parser.add_argument("--device", default="cpu", help="cpu or cuda:0")
     parser.add_argument("--confinement", choices=("full", _UNCONFINED), default="full")
@@ -93,11 +106,13 @@ def _prepare_torch() -> None:
         raise SystemExit("torch started threads in the zygote; children could not be confined")
 
 
-def _forget_ourselves() -> None:
+def _forget_ourselves(environment: set[str]) -> None:
     """The engine's folder is nothing to find on a submission's path; what was imported is kept from the GC."""
     known = confine.python_folders()
     sys.path[:] = [entry for entry in sys.path if any(Path(entry).is_relative_to(folder) for folder in known)]
     sys.argv[:] = [runner.FILE]
+    for name in set(os.environ) - environment:  # torch adds some that name our user
+        del os.environ[name]
     os.environ.update(PATH="/usr/bin:/bin", LANG="C.UTF-8")
     gc.collect()
     gc.freeze()
@@ -107,14 +122,13 @@ def _forget_ourselves() -> None:
 class _Door:
     """Takes connections, and forks a lane for each, until it is told to stop or has done enough."""
 
-    def __init__(self, listening: socket.socket, path: Path | None, options: argparse.Namespace) -> None:
+    def __init__(
+        self, listening: socket.socket, path: Path | None, options: argparse.Namespace, retirement: service.Retirement
+    ) -> None:
         self._listening, self._path, self._lifeline = listening, path, options.lifeline
         self._peers = set(options.peer_uid or ())
-        self._reports = service.Reports()
-        self._retirement = service.Retirement(
-            submissions=options.submissions if path else None, alive=options.folder / "alive" if path else None
-        )
-        self._lanes: set[int] = set()
+        self._reports, self._retirement = service.Reports(), retirement
+        self.lanes: set[int] = set()
 
     def keep(self, settings: Settings) -> None:
         """Serves; a service that makes room waits for its lanes."""
@@ -129,23 +143,23 @@ class _Door:
             if self._listening.fileno() in ready:
                 self._admit(settings)
             self._retirement.beat()
-            _bury(self._lanes)
-        self._make_room()
+            _bury(self.lanes, settings)
+        self._make_room(settings)
 
     def _admit(self, settings: Settings) -> None:
         with self._listening.accept()[0] as connection:
             if not self._peers or service.peer_uid(connection) in self._peers:
-                self._lanes.add(_fork_lane(connection, self._listening, settings, self._reports))
+                self.lanes.add(_fork_lane(connection, self._listening, settings, self._reports))
 
-    def _make_room(self) -> None:
+    def _make_room(self, settings: Settings) -> None:
         if self._path is not None:
             self._path.unlink(missing_ok=True)
         self._listening.close()
         os.close(self._reports.drain[1])
-        while self._lanes:
+        while self.lanes:
             time.sleep(0.01)
             self._retirement.beat()
-            _bury(self._lanes)
+            _bury(self.lanes, settings)
 
 
 def _fork_lane(
@@ -159,7 +173,6 @@ def _fork_lane(
         listening.close()
         reports.for_lane()
         connection.setblocking(True)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         confine.die_with(zygote)
         confine.adopt_orphans()
         Lane(connection, settings, reports).serve()
@@ -167,13 +180,40 @@ def _fork_lane(
         os._exit(0)
 
 
-def _bury(lanes: set[int]) -> None:
-    """Forgets lanes that ended; whatever a dead lane left behind came to us, and is killed."""
+def _wind_up(lanes: set[int], settings: Settings) -> None:
+    """Tells the lanes to end, each of which kills what it watches; whoever is left after a while is killed by us."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for lane in lanes:
+        with suppress(ProcessLookupError):
+            os.kill(lane, signal.SIGTERM)
+    patience = time.monotonic() + _WIND_UP_S
+    while proc.children(os.getpid()) and time.monotonic() < patience + _WIND_UP_S:
+        if time.monotonic() > patience:
+            lanes.clear()
+        _bury(lanes, settings)
+        time.sleep(0.005)
+    _sweep(set(), settings)
+
+
+def _bury(lanes: set[int], settings: Settings) -> None:
+    """Forgets lanes that ended; whatever a dead lane left behind came to us, and is killed and removed."""
     with suppress(ChildProcessError):
         while pid := os.waitpid(-1, os.WNOHANG)[0]:
             lanes.discard(pid)
             cgroup.sweep()
-    for pid in proc.children(os.getpid()):
-        if pid not in lanes:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+    strangers = [pid for pid in proc.children(os.getpid()) if pid not in lanes]
+    for pid in strangers:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    if not strangers:
+        _sweep(lanes, settings)
+
+
+def _sweep(lanes: set[int], settings: Settings) -> None:
+    """Removes the work folders of lanes that are gone; one that can't be removed now is tried again."""
+    for folder in settings.folder.iterdir():
+        if int(folder.name.partition("-")[0]) not in lanes:
+            with suppress(OSError):
+                if folder.is_mount():
+                    mounts.unmount(str(folder))
+                folders.remove_abandoned(folder)
