@@ -116,7 +116,7 @@ def service(engine: docker.DockerClient, options: Options, tmp_path: Path) -> It
         container.remove(force=True)
 
 
-@pytest.fixture(params=["socket", "shared", "single"])
+@pytest.fixture(params=["socket", "shared"])
 def sandbox_in_container(request: pytest.FixtureRequest, options: Options) -> Iterator[Sandbox]:
     """Each way to a guest in a container."""
     if request.param == "socket":

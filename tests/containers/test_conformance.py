@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
 from grader.records import Outcome
 from grader.sandbox.base import Sandbox
+from grader.sandbox.container import Options
+from grader.sandbox.docker import DockerSandbox
 from grader.sandbox.local import LocalSandbox
 from tests.containers.conformance import DOUBLES, EXPECTATIONS, Expectation, job, run
 
@@ -31,6 +35,14 @@ def test_local(sandbox: LocalSandbox, expected: Expectation) -> None:
 def test_in_container(sandbox_in_container: Sandbox) -> None:
     """A guest in a container meets every expectation, one after the other, restarts in between included."""
     assert [told for one in EXPECTATIONS if (told := conforms(sandbox_in_container, one))] == []
+
+
+def test_in_containers_of_their_own(options: Options) -> None:
+    """The same with a container for each run; some expectations will do, since each takes a start."""
+    some = [one for one in EXPECTATIONS if one.name in {"values", "memory", "namespace", "files"}]
+    with contextlib.closing(DockerSandbox(replace(options, policy="single"))) as single:
+        single.start()
+        assert [told for one in some if (told := conforms(single, one))] == []
 
 
 def test_side_by_side_in_container(sandbox_in_container: Sandbox) -> None:
