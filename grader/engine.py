@@ -1,15 +1,16 @@
 """Grades a submission: runs it in a sandbox case by case, judges what comes back, says what to do about it.
 
-Theory of operation. Two children of the sandbox meet the source: one makes all real calls, then another all calls on
-tensors without values (device cases), so that neither can prepare the other. Reports are judged as they come
-(judge.py), told to `on_case`, and put together as one `Grade` at the end. A sandbox that breaks is tried again; it is
-never the learner's fault. Nothing is printed, and nothing is kept between submissions.
+Theory of operation. Two children of the sandbox meet the source: one makes all real calls, another all calls on tensors
+without values (device cases), so that neither can prepare the other. They work side by side, told in order. Reports are
+judged as they come (judge.py), told to `on_case`, and put together as one `Grade` at the end. A sandbox that breaks is
+tried again; it is never the learner's fault. Nothing is printed, and nothing is kept between submissions.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
@@ -114,11 +115,22 @@ def refused(
 
 
 def attempt(request: Request, sandbox: Sandbox) -> Grade:
-    """One try: the real calls, then, if the run was not ended, the calls on tensors without values."""
+    """One try: the real calls, and, if the run was not ended, those on tensors without values.
+
+    A second child makes the latter at the same time, once a call has shown that there is something to call.
+    """
     teller = Teller(request.problem.entry, request.source, request.device, request.on_case)
     real = tuple(case for case in request.cases if case.kind != DEVICE)
     device = tuple(case for case in request.cases if case.kind == DEVICE)
-    first = run(request, sandbox, real, teller)
+    with ThreadPoolExecutor(1) as beside:
+        second: list[Future[Run]] = []
+
+        def hear(judged: Judged) -> None:
+            if device and not second and judged.report.outcome not in ENDINGS:
+                second.append(beside.submit(run_device, request, sandbox, device))
+            teller.tell(judged)
+
+        first = run(request, sandbox, real, hear)
     verdict = loading_verdict(first.loading)
     if verdict:
         return unloaded(request, verdict, loading.error(first.loading, request.source), first)
@@ -126,11 +138,15 @@ def attempt(request: Request, sandbox: Sandbox) -> Grade:
         return finished(request, teller, [first])
     if len(first.judged) != len(real):
         raise SandboxFailed(f"{len(first.judged)} reports for {len(real)} calls")
-    return finished(request, teller, [first, run_device(request, sandbox, device, teller)] if device else [first])
+    runs = [first, *(one.result() for one in second)]
+    for late in runs[1:]:
+        for one in late.judged:
+            teller.tell(one)
+    return finished(request, teller, runs)
 
 
-def run(request: Request, sandbox: Sandbox, cases: tuple[Case, ...], teller: Teller) -> Run:
-    """One child: the source is loaded and called once a case; every report is judged and told as it comes."""
+def run(request: Request, sandbox: Sandbox, cases: tuple[Case, ...], hear: Callable[[Judged], None]) -> Run:
+    """One child: the source is loaded and called once a case; every report is judged and heard of as it comes."""
     loaded: CaseReport | None = None
     judged: list[Judged] = []
     with closing(sandbox.run(job(request, cases))) as seen:
@@ -143,25 +159,23 @@ def run(request: Request, sandbox: Sandbox, cases: tuple[Case, ...], teller: Tel
                 loaded = report
             else:
                 judged.append(judge(cases[report.call], report, request.device))
-                teller.tell(judged[-1])
+                hear(judged[-1])
     raise SandboxFailed("the sandbox ended without saying how")
 
 
-def run_device(request: Request, sandbox: Sandbox, cases: tuple[Case, ...], teller: Teller) -> Run:
+def run_device(request: Request, sandbox: Sandbox, cases: tuple[Case, ...]) -> Run:
     """The same on tensors without values, where whatever is not certain counts as passed.
 
     The source was loaded before, so an exception while loading it again shows nothing, nor does a death; a limit or
     something forbidden does.
     """
-    seen = run(request, sandbox, cases, teller)
+    seen = run(request, sandbox, cases, lambda _: None)
     missing = cases[len(seen.judged) :]
     last = seen.judged[-1].report if seen.judged else seen.loading
     if last.outcome in {Outcome.RETURNED, Outcome.RAISED, Outcome.DIED}:
         rest = [judge(case, CaseReport(call=-1, outcome=Outcome.DIED), request.device) for case in missing]
     else:
         rest = [] if seen.judged else [judge(missing[0], last, request.device)]
-    for one in rest:
-        teller.tell(one)
     return replace(seen, judged=(*seen.judged, *rest))
 
 

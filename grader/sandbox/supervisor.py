@@ -55,9 +55,7 @@ class Lane:
 
     def is_usable(self) -> bool:
         """Whether it waits for work: a lane that has something to say unasked has ended or broken."""
-        poll = select.poll()
-        poll.register(self._connection, select.POLLIN)
-        return not poll.poll(0)
+        return not _readable(self._connection.fileno(), 0)
 
     def run(self, job: Job) -> Generator[CaseReport | RunEnd, None, None]:
         """See `grader.sandbox.base`."""
@@ -297,7 +295,7 @@ class Run:
 
     def _drain_rest(self) -> None:
         for descriptor in (self._stdout, self._stderr):
-            while descriptor in self._open and select.select([descriptor], [], [], 0)[0]:
+            while descriptor in self._open and _readable(descriptor, 0):
                 self._read(descriptor)
 
     # ------------------------------------------------------------ to the lane and back
@@ -314,13 +312,20 @@ class Run:
         self._connection.send(json.dumps(message).encode())
 
     def _receive(self, descriptors: int = 0) -> tuple[dict[str, Any], list[int]]:
-        if not select.select([self._connection], [], [], max(0.0, self._deadline - time.monotonic()))[0]:
+        if not _readable(self._connection.fileno(), max(0.0, self._deadline - time.monotonic())):
             raise SandboxFailed("the lane does not answer")
         text, received, _flags, _address = socket.recv_fds(self._connection, 1 << 16, descriptors)
         message = json.loads(text) if text else {"is": "broken", "why": "it ended without a word"}
         if message["is"] == "broken":
             raise SandboxFailed(f"the sandbox broke: {message['why']}")
         return message, received
+
+
+def _readable(descriptor: int, seconds: float) -> bool:
+    """Whether something can be read, or has ended, in this time; `select` knows no descriptor above 1,023."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
 
 
 def warm_for(job: Job) -> str:

@@ -177,7 +177,7 @@ def test_trouble_while_loading(box: Sandbox, source: str, outcome: Outcome) -> N
     ],
 )
 def test_an_odd_source_is_no_violation(box: Sandbox, source: str) -> None:
-    """Long lines, long names and odd exceptions are told as what they are: the source raised, nobody forged anything."""
+    """Long lines, long names and odd exceptions are told as what they are: the source raised, nobody forged."""
     seen = run(box, source, 1)
 
     assert seen.outcomes == [Outcome.RAISED], seen
@@ -239,12 +239,13 @@ attempt('popen', lambda: subprocess.run(['/bin/true']))
 attempt('spawn', lambda: os.posix_spawn('/bin/true', ['true'], {}))
 attempt('own program', lambda: os.execv(sys.executable, ['python', '-c', '']))
 for path in ('/etc/passwd', '/proc/self/environ', '/proc/self/mem', '/proc/self/maps', '/proc/1/status', '/sys/kernel',
-             '/dev/shm/x', '/proc/self/oom_score_adj', '/dev/kmsg', '/dev/tty', '/dev/fuse', '/dev/mem', '/proc/sys/kernel/hostname'):
+             '/dev/shm/x', '/proc/self/oom_score_adj', '/dev/kmsg', '/dev/tty', '/dev/fuse', '/dev/mem', '/proc/sys/vm/x'):
     attempt(f'read {path}', lambda: os.open(path, os.O_RDONLY))
     attempt(f'write {path}', lambda: os.open(path, os.O_WRONLY | os.O_CREAT))
-for path in ('/', '/tmp', '/proc', '/proc/self/fd', '/dev', '/home', '/root', '/run', '/var/tmp', os.path.dirname(os.getcwd())):
+parent = os.path.dirname(os.getcwd())
+for path in ('/', '/tmp', '/proc', '/proc/self/fd', '/dev', '/home', '/root', '/run', '/var/tmp', parent):
     attempt(f'list {path}', lambda: os.listdir(path))
-for path in ('/tmp', '/var/tmp', '/dev/shm', '/run/lock', '/root', os.path.dirname(os.getcwd()), os.path.dirname(torch.__file__)):
+for path in ('/tmp', '/var/tmp', '/dev/shm', '/run/lock', '/root', parent, os.path.dirname(torch.__file__)):
     attempt(f'write to {path}', lambda: open(path + '/planted', 'w'))
     attempt(f'mkdir in {path}', lambda: os.mkdir(path + '/planted'))
     attempt(f'link in {path}', lambda: os.symlink('x', path + '/planted'))

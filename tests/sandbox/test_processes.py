@@ -1,4 +1,4 @@
-"""Processes and threads of a submission's own: allowed within the limit, dead before the verdict, and without a say in it."""
+"""Processes and threads of a submission's own: allowed within the limit, dead before the verdict, without a say."""
 
 from __future__ import annotations
 
@@ -125,6 +125,18 @@ def test_own_processes_change_no_verdict(box: Sandbox, body: str) -> None:
     assert [values(report)[0] for report in seen.reports[1:]] == [2.0, 4.0, 6.0]
 
 
+@pytest.mark.parametrize("name", ["²", ") R 1 1 1", "Threads:\t9", "a\nThreads: 99", "\xff\x00", "٣", "%s\x1b[2J"])
+def test_evil_process_names(box: Sandbox, name: str) -> None:
+    """No name of a process confuses whoever reads /proc."""
+    source = (
+        f"{PRELUDE}libc.prctl(15, {name!r}.encode(), 0, 0, 0)\nos.fork() or time.sleep(60)\ntime.sleep(0.1)\n{DOUBLE}"
+    )
+    seen = run(box, source)
+
+    assert set(seen.outcomes) == {Outcome.RETURNED}
+    assert seen.end.reached == ()
+
+
 def test_pool_of_threads(box: Sandbox) -> None:
     """An honest pool of threads works."""
     source = """
@@ -143,7 +155,7 @@ def f(x):
     "bomb",
     [
         "\n    while True:\n        try: os.fork()\n        except OSError: time.sleep(0.01)",
-        "\n    while True:\n        try: threading.Thread(target=signal.pause).start()\n        except RuntimeError: pass",
+        "\n    while True:\n        try: threading.Thread(target=wait).start()\n        except RuntimeError: pass",
         "\n    while True:\n        try: os.fork() or os.setsid()\n        except OSError: pass",
         "\n    while True:\n        if libc.vfork() == 0: libc._exit(0)",
     ],
@@ -152,7 +164,7 @@ def f(x):
 def test_bombs(box: Sandbox, bomb: str) -> None:
     """A bomb goes off within the limit, is named, and the next submission finds everything as it was."""
     limits = Limits(wall_s=1.0, cpu_s=10.0, processes=24)
-    seen = run(box, f"{PRELUDE}def f(x):{bomb}", limits=limits)
+    seen = run(box, f"{PRELUDE}def wait(): time.sleep(60)\ndef f(x):{bomb}", limits=limits)
     after = run(box, DOUBLE)
 
     assert seen.last.outcome in {Outcome.TIME_LIMIT, Outcome.DIED}, seen

@@ -88,6 +88,8 @@ def missing() -> list[str]:
     actions = Path("/proc/sys/kernel/seccomp/actions_avail")
     if not actions.exists() or "user_notif" not in actions.read_text():
         lacks.append("seccomp with user notification (Linux 5.0 and newer)")
+    if not Path(f"/proc/self/task/{os.getpid()}/children").exists():
+        lacks.append("lists of a process's children in /proc (CONFIG_PROC_CHILDREN)")
     return lacks
 
 

@@ -111,7 +111,9 @@ def _status(pid: int) -> dict[str, int]:
     """The numbers of /proc/PID/status; {} if the process is gone."""
     with suppress(OSError):
         rows = (line.split() for line in _read(f"/proc/{pid}/status").splitlines())
-        return {row[0].rstrip(":"): int(row[1]) for row in rows if len(row) > 1 and row[1].isdigit()}
+        return {
+            row[0].rstrip(":"): int(row[1]) for row in rows if len(row) > 1 and row[1].isascii() and row[1].isdigit()
+        }
     return {}
 
 

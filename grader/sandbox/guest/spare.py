@@ -10,7 +10,6 @@ import fcntl
 import json
 import mmap
 import os
-import signal
 import socket
 import time
 from collections.abc import Callable
@@ -138,7 +137,6 @@ def _arena() -> int:
 def _be_child(settings: Settings, folder: Path, mode: str, descriptors: tuple[int, ...], *, uid: int) -> NoReturn:
     """The child's whole life. Whatever goes wrong here is ours: it is said on stderr, and the child is no spare."""
     try:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         _place(descriptors)
         os.setsid()
         os.chdir(folder)

@@ -26,12 +26,13 @@ from grader.sandbox.guest.lane import Lane
 from grader.sandbox.guest.spare import Settings
 
 _UNCONFINED = "none"
-_WIND_UP_S = 4.0
+_WIND_UP_S = 8.0
 
 
 def main() -> None:
     """Serves on the listening socket given as a descriptor until it is told to stop."""
     options, environment = _options(), set(os.environ)
+    _follow_links()
     confine.undumpable()
     confine.adopt_orphans()
     os.umask(0o077)
@@ -43,20 +44,29 @@ def main() -> None:
     cgroup.sweep()
     _prepare_torch()
     _forget_ourselves(environment)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    endings = [_told_to_end(), *([] if options.lifeline is None else [options.lifeline])]
     if options.socket:
         listening, path = service.listen(options.socket, options.device)
     else:
         listening, path = socket.socket(fileno=options.listen), None
     retirement = service.Retirement(submissions=options.submissions if path else None, alive=alive)
-    door = _Door(listening, path, options, retirement)
+    door = _Door(listening, path, endings, retirement)
+    door.peers |= set(options.peer_uid or ())
     try:
         door.keep(settings)
     finally:
         _wind_up(door.lanes, settings)
         if options.scratch:
             shutil.rmtree(options.scratch, ignore_errors=True)
+
+
+def _follow_links() -> None:
+    """Imports look where things really lie: a link to Python may be out of a child's sight."""
+    sys.path[:] = dict.fromkeys(str(Path(entry).resolve()) for entry in sys.path)
+    for module in list(sys.modules.values()):
+        folders_of_package = getattr(module, "__path__", None)
+        if isinstance(folders_of_package, list):
+            folders_of_package[:] = [str(Path(folder).resolve()) for folder in folders_of_package]
 
 
 def _options() -> argparse.Namespace:
@@ -119,24 +129,33 @@ def _forget_ourselves(environment: set[str]) -> None:
     huge_pages.gather()
 
 
+def _told_to_end() -> int:
+    """A descriptor that can be read once SIGTERM has come. No exception: it could come anywhere, and get lost there."""
+    told, telling = os.pipe()
+    os.set_blocking(telling, False)
+    signal.set_wakeup_fd(telling)
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return told
+
+
 class _Door:
     """Takes connections, and forks a lane for each, until it is told to stop or has done enough."""
 
     def __init__(
-        self, listening: socket.socket, path: Path | None, options: argparse.Namespace, retirement: service.Retirement
+        self, listening: socket.socket, path: Path | None, endings: list[int], retirement: service.Retirement
     ) -> None:
-        self._listening, self._path, self._lifeline = listening, path, options.lifeline
-        self._peers = set(options.peer_uid or ())
+        self._listening, self._path, self._endings = listening, path, endings
         self._reports, self._retirement = service.Reports(), retirement
+        self.peers: set[int] = set()
         self.lanes: set[int] = set()
 
     def keep(self, settings: Settings) -> None:
         """Serves; a service that makes room waits for its lanes."""
-        watched = [self._listening.fileno(), self._reports.news[0]]
-        watched += [] if self._lifeline is None else [self._lifeline]
+        watched = [self._listening.fileno(), self._reports.news[0], *self._endings]
         while not self._retirement.is_due():
             ready = select.select(watched, [], [], 1)[0]
-            if self._lifeline in ready:
+            if not set(self._endings).isdisjoint(ready):
                 return
             if self._reports.news[0] in ready:
                 self._retirement.hear(os.read(self._reports.news[0], 1 << 12))
@@ -148,7 +167,7 @@ class _Door:
 
     def _admit(self, settings: Settings) -> None:
         with self._listening.accept()[0] as connection:
-            if not self._peers or service.peer_uid(connection) in self._peers:
+            if not self.peers or service.peer_uid(connection) in self.peers:
                 self.lanes.add(_fork_lane(connection, self._listening, settings, self._reports))
 
     def _make_room(self, settings: Settings) -> None:
@@ -156,8 +175,7 @@ class _Door:
             self._path.unlink(missing_ok=True)
         self._listening.close()
         os.close(self._reports.drain[1])
-        while self.lanes:
-            time.sleep(0.01)
+        while self.lanes and not select.select(self._endings, [], [], 0.01)[0]:
             self._retirement.beat()
             _bury(self.lanes, settings)
 
@@ -173,6 +191,8 @@ def _fork_lane(
         listening.close()
         reports.for_lane()
         connection.setblocking(True)
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         confine.die_with(zygote)
         confine.adopt_orphans()
         Lane(connection, settings, reports).serve()
@@ -181,18 +201,13 @@ def _fork_lane(
 
 
 def _wind_up(lanes: set[int], settings: Settings) -> None:
-    """Tells the lanes to end, each of which kills what it watches; whoever is left after a while is killed by us."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    for lane in lanes:
-        with suppress(ProcessLookupError):
-            os.kill(lane, signal.SIGTERM)
-    patience = time.monotonic() + _WIND_UP_S
-    while proc.children(os.getpid()) and time.monotonic() < patience + _WIND_UP_S:
-        if time.monotonic() > patience:
-            lanes.clear()
+    """Kills the lanes, then all that comes to us from them, until nobody and nothing is left."""
+    lanes.clear()
+    deadline = time.monotonic() + _WIND_UP_S
+    while proc.children(os.getpid()) and time.monotonic() < deadline:
         _bury(lanes, settings)
-        time.sleep(0.005)
-    _sweep(set(), settings)
+        time.sleep(0.002)
+    _sweep(lanes, settings)
 
 
 def _bury(lanes: set[int], settings: Settings) -> None:
