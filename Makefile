@@ -17,7 +17,7 @@ PYTHON ?= $(shell for python in python3 python3.11 python3.12 python3.13 python3
 export OMP_NUM_THREADS ?= 1
 TESTS ?= tests
 
-.PHONY: help setup test lint bench attack fuzz soak clean
+.PHONY: help setup serve test lint bench attack fuzz soak clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -43,6 +43,9 @@ setup:  ## make .venv and install everything that requirements.lock pins
 	echo "$$key" > $(STAMP)
 	echo 'setup: done; the command line is $(BIN)/grader'
 
+serve: setup  ## the whole service on http://127.0.0.1:8000; GRADER_PORT sets another port
+	@exec $(BIN)/grader serve
+
 test: setup  ## the whole test suite; what this machine lacks is skipped, with its reason printed
 	@echo 'test: running $(TESTS)'
 	$(BIN)/python -m pytest $(TESTS)
@@ -55,6 +58,7 @@ lint: setup  ## ruff and mypy
 
 bench: setup  ## milliseconds per submission, beside a cold process and the bare floor
 	@$(BIN)/python -m bench.engine
+	$(BIN)/python -m bench.service
 
 attack: setup  ## every example submission, hostile ones included, against the real sandbox
 	@$(BIN)/python -m pytest tests/test_submissions.py

@@ -7,6 +7,9 @@ cases/<problem>/lock         held by whoever makes or activates cases; readers n
 A version is written to a folder of its own under another name, synced, and renamed; `active` is replaced by a rename.
 So a crash or a full disk leaves the old version active. When the package's sources have changed since activation, the
 cases are made anew from the same seed; an older version that was rolled back to stays.
+
+Where a service has a shelf for its machines (see `shelf`), versions are copied from it before they are looked at, and
+activation counts there first.
 """
 
 from __future__ import annotations
@@ -43,6 +46,7 @@ from grader.durable import altered, read, read_json, sync, write
 from grader.errors import CasesError, UsageError
 from grader.explain import explain, from_bytes, to_bytes
 from grader.package import load_code, sources
+from grader.shelf import shared
 
 if TYPE_CHECKING:
     from grader.problem import Problem
@@ -78,7 +82,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 def load_active(problem: Problem) -> CaseSet:
     """The active cases; made on first use with a random secret seed, and anew (same seed) when the package changed."""
-    folder = folder_of(problem)
+    folder = _synced(problem)
     if not _is_current(problem, folder):
         with locked(folder):
             if not _is_current(problem, folder):
@@ -102,7 +106,7 @@ def regenerate(
 
 def rollback(problem: Problem, version: str) -> CaseSet:
     """Makes an earlier version the active one. Raises UsageError where there is no such version."""
-    folder = folder_of(problem)
+    folder = _synced(problem)
     if version not in _stored(folder):
         known = ", ".join(_stored(folder)) or "none"
         raise UsageError(f"{problem.slug}: no version {version[:64]!r} of its cases; there are: {known}")
@@ -114,10 +118,16 @@ def rollback(problem: Problem, version: str) -> CaseSet:
 
 def list_versions(problem: Problem) -> tuple[Version, ...]:
     """Stored versions, newest first."""
-    folder = folder_of(problem)
+    folder = _synced(problem)
     active = read_active(folder).get("version") if (folder / "active").exists() else None
     found = [_describe(folder / name, name == active) for name in _stored(folder)]
     return tuple(sorted(found, key=lambda version: version.created_at, reverse=True))
+
+
+def stored_version(problem: Problem, version: str) -> CaseSet | None:
+    """A version, active or not, if this machine has its files. Raises CasesError."""
+    folder = folder_of(problem)
+    return load_version(folder / version) if version in _stored(folder) else None
 
 
 def export_version(problem: Problem, version: str) -> dict[str, bytes]:
@@ -132,10 +142,36 @@ def export_version(problem: Problem, version: str) -> dict[str, bytes]:
 def import_version(problem: Problem, version: str, files: Mapping[str, bytes], *, activate: bool = True) -> CaseSet:
     """Stores what `export_version` gave, here or on another machine. Raises CasesError where it was altered."""
     folder = folder_of(problem)
+    with locked(folder):
+        return _import(problem, folder, version, files, activate)
+
+
+def _import(problem: Problem, folder: Path, version: str, files: Mapping[str, bytes], activate: bool) -> CaseSet:
     if files.keys() != set(FILES) or version_of(files[MANIFEST]) != version:
         raise CasesError(f"{problem.slug}: these are not the files of version {version[:64]!r} of its cases")
+    return _store(problem, folder, files, None, activate)
+
+
+def _synced(problem: Problem) -> Path:
+    """The folder of the problem's versions, in step with the shelf: copied from it, or given to an empty one."""
+    folder, there = folder_of(problem), shared()
+    if there is None:
+        return folder
+    known = there.versions(problem.slug)
     with locked(folder):
-        return _store(problem, folder, {name: files[name] for name in FILES}, None, activate)
+        for version in known.keys() - set(_stored(folder)):
+            _import(problem, folder, version, there.fetch(problem.slug, version), False)
+        here = read_active(folder)["version"] if (folder / "active").exists() else None
+        active = next((version for version, is_active in known.items() if is_active), None)
+        if active and active != here:
+            _point_to(problem, folder, active)
+        elif here and not active:
+            there.put(problem.slug, here, _files(folder / here), activate=True)
+    return folder
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {name: read(folder / name) for name in FILES}
 
 
 # ---------------------------------------------------------------- making and writing
@@ -200,6 +236,12 @@ def _sweep(folder: Path) -> None:
 
 
 def _set_active(problem: Problem, folder: Path, version: str) -> None:
+    if there := shared():
+        there.put(problem.slug, version, _files(folder / version), activate=True)
+    _point_to(problem, folder, version)
+
+
+def _point_to(problem: Problem, folder: Path, version: str) -> None:
     fresh = folder / f".active.{secrets.token_hex(4)}"
     write(fresh, to_json({"version": version, "sources": sources(problem)}))
     fresh.replace(folder / "active")

@@ -57,6 +57,7 @@ class Request:
     device: str
     mode: str
     on_case: Callable[[CaseResult], None] | None
+    wanted: Callable[[], bool] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,19 +79,28 @@ def grade(
     mode: str = "submit",
     case: Case | None = None,
     on_case: Callable[[CaseResult], None] | None = None,
+    wanted: Callable[[], bool] | None = None,
 ) -> Grade:
     """Grades one source.
 
     mode: "submit", or "run" for public cases only; case: that case alone, in place of the set's. on_case is told each
-    case as it is judged, in this thread; after a retry the same names come again. Raises SandboxUnavailable where no
-    sandbox can run; a sandbox that fails three times gives the verdict `internal_error`.
+    case as it is judged, in this thread; after a retry the same names come again. wanted: asked now and then; a no
+    kills the run and raises Unwanted. Raises SandboxUnavailable where no sandbox can run; a sandbox that fails three
+    times gives the verdict `internal_error`.
     """
     source = source.removeprefix(BYTE_ORDER_MARK)
     cases = (
         (case,) if case else tuple(c for c in case_set.ordered(source) if mode == "submit" or c.visibility == PUBLIC)
     )
     request = Request(
-        problem=problem, case_set=case_set, cases=cases, source=source, device=device, mode=mode, on_case=on_case
+        problem=problem,
+        case_set=case_set,
+        cases=cases,
+        source=source,
+        device=device,
+        mode=mode,
+        on_case=on_case,
+        wanted=wanted,
     )
     refusal = loading.refusal(source, problem.limits.source_bytes)
     if refusal:
@@ -191,6 +201,7 @@ def job(request: Request, cases: tuple[Case, ...]) -> Job:
         hidden_from=min(hidden, default=len(cases)),
         limits=request.problem.limits,
         device=request.device,
+        wanted=request.wanted,
     )
 
 

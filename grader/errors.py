@@ -4,6 +4,7 @@ GraderError                 one sentence for the person at the keyboard: what is
 ├── UsageError              the request makes no sense: unknown problem, missing file, unknown version
 ├── ProblemError            a problem package breaks the format; names file and key
 ├── CasesError              stored cases are missing, cut short or altered; names the file
+├── Unwanted                nobody waits for this run any more: cancelled, or taken over by another worker
 ├── CheckFailed             new cases or a package were checked and are not good enough (exit code 1)
 └── SandboxError            the sandbox is no fit place to run code in
     ├── SandboxUnavailable  this machine lacks a mechanism; trying again won't help
@@ -31,6 +32,10 @@ class CasesError(GraderError):
 
 class CheckFailed(GraderError):
     """What was to be activated or verified is not good enough."""
+
+
+class Unwanted(GraderError):
+    """A run was given up because nobody waits for it any more."""
 
 
 class SandboxError(GraderError):

@@ -5,7 +5,7 @@ Standard library only: the API process, the engine and the supervisor of the san
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -114,6 +114,7 @@ class Job:
     """Everything that one child of the sandbox is told: a source, what to call in it, and how often.
 
     kind: "function" or "module". hidden_from: index of the first call of which no output may be shown.
+    wanted: the child is not told of it: asked by the supervisor at least once a second; a no kills the run.
     """
 
     source: str
@@ -123,6 +124,7 @@ class Job:
     hidden_from: int = 1 << 30
     limits: Limits = field(default_factory=Limits)
     device: str = "cpu"
+    wanted: Callable[[], bool] | None = field(default=None, repr=False, compare=False)
 
 
 # ---------------------------------------------------------------- sandbox to engine

@@ -5,7 +5,8 @@ made, in order, and last one `RunEnd`. When `RunEnd` comes, everything that the 
 files are gone. A report whose outcome is DIED, VIOLATION, MALFORMED or a limit is the last one: what follows was not
 run. The next call is under way while a report is looked at, so a slow reader costs the learner nothing.
 
-Leaving the generator early (`close()`) kills the run. `run` may be called from several threads at once.
+Leaving the generator early (`close()`) kills the run; so does `job.wanted` when it says no: Unwanted is raised. `run`
+may be called from several threads at once.
 
 Raises SandboxUnavailable where this machine can't confine code, SandboxFailed when the sandbox itself broke: that run
 says nothing about the submission, and may be tried again.

@@ -22,7 +22,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from grader.errors import SandboxFailed
+from grader.errors import SandboxFailed, Unwanted
 from grader.exceptions import is_allocation_failure
 from grader.records import CaseReport, Job, Mode, Outcome, RunEnd, Usage
 from grader.sandbox.guest import wire
@@ -254,6 +254,8 @@ class Run:
         if writing:
             poll.register(self._requests, select.POLLOUT)
         ready = {descriptor for descriptor, _event in poll.poll(1000)}
+        if self._job.wanted is not None and not self._job.wanted():
+            raise Unwanted("the run is not wanted any more")
         if self._connection.fileno() in ready:
             self._hear()
         for descriptor in sorted(ready & {self._replies, self._stdout, self._stderr}):

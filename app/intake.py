@@ -1,0 +1,164 @@
+"""Takes a submission in, or says why not; finds one for a caller; cancels one."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID, uuid4
+
+from psycopg import Rollback
+from pydantic import ValidationError
+
+from app import callbacks, queue
+from app.access import Principal
+from app.errors import ApiError, too_many
+from app.schemas import NewSubmissionBody, body_digest, parse_json
+from app.service import Service
+from app.store import Key, NewSubmission, Submission
+from grader.errors import UsageError
+from grader.schema import Problem
+
+RETRY_AFTER_S = 5.0
+SHOWN = 200
+
+
+def as_body(raw: bytes) -> tuple[Any, NewSubmissionBody]:
+    """The parsed JSON and the checked body. Raises 400 and 422, each saying what to mend."""
+    try:
+        parsed = parse_json(raw)
+    except ValueError as error:
+        raise ApiError(400, f"the body is not JSON: {error}") from None
+    try:
+        return parsed, NewSubmissionBody.model_validate(parsed)
+    except ValidationError as error:
+        raise unprocessable([{"at": _place(one["loc"]), "message": one["msg"]} for one in error.errors()]) from None
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    return "/" + "/".join(str(part).encode("utf-8", "replace").decode()[:SHOWN] for part in location)
+
+
+def unprocessable(errors: list[dict[str, Any]]) -> ApiError:
+    """422 with every fault that was found."""
+    first = errors[0]
+    return ApiError(422, f"{first['at']}: {first['message']}", errors=errors[:20])
+
+
+def one_fault(at: str, message: str) -> ApiError:
+    """422 for one key."""
+    return unprocessable([{"at": at, "message": message}])
+
+
+async def accept(
+    svc: Service, caller: Principal, asked: tuple[NewSubmissionBody, Any], idempotency_key: str | None
+) -> Submission:
+    """Stores a submission and its job in one transaction; the same idempotency key and body: the first one again."""
+    body, parsed = asked
+    key = Key(scope=caller.scope, key=idempotency_key, digest=body_digest(parsed)) if idempotency_key else None
+    async with svc.store.pool.connection() as connection:
+        known = await svc.store.remembered(connection, key) if key else None
+    if key and known:
+        return await _replayed(svc, known, key)
+    new = await _checked(svc, caller, body)
+    stored = await _insert(svc, new, key)
+    if stored is None:  # another call with this key was faster
+        return await accept(svc, caller, asked, idempotency_key)
+    svc.backlog.count_one()
+    return stored
+
+
+async def _replayed(svc: Service, known: tuple[UUID, bytes], key: Key) -> Submission:
+    stored = await svc.store.get(known[0])
+    if known[1] != key.digest or stored is None:
+        raise ApiError(422, "this Idempotency-Key was used with another body; use a new key for a new submission")
+    return stored
+
+
+async def _insert(svc: Service, new: NewSubmission, key: Key | None) -> Submission | None:
+    stored = None
+    async with svc.store.pool.connection() as connection, connection.transaction() as transaction:
+        job_id = await queue.defer(svc.queue, connection, queue.grading(new.id, new.device, new.mode))
+        stored = await svc.store.insert(connection, new, job_id)
+        if key and not await svc.store.remember(connection, key, new.id):
+            stored = None
+            raise Rollback(transaction)
+    return stored
+
+
+async def _checked(svc: Service, caller: Principal, body: NewSubmissionBody) -> NewSubmission:
+    """All that JSON Schema can't say. Raises 403, 422, 429 and 503."""
+    problem = _problem(svc, body.problem)
+    if caller.problem not in (None, body.problem):
+        raise ApiError(403, f"this token is for the problem {caller.problem!r}")
+    if caller.subject is not None and body.subject not in (None, caller.subject):
+        raise ApiError(403, "this token is for another subject")
+    _check_inputs(problem, body)
+    await _check_device(svc, body.device)
+    if body.callback_url is not None:
+        callbacks.check_url(svc.settings, body.callback_url)
+    await _check_room(svc, caller)
+    return NewSubmission(
+        id=uuid4(), owner=caller.key_id, client=caller.client, problem=body.problem, source=body.source,
+        mode=body.mode, device=body.device, priority=queue.PRIORITIES[body.mode],
+        subject=caller.subject or body.subject,
+        inputs=None if body.inputs is None else body.model_dump(include={"inputs"})["inputs"], metadata=body.metadata,
+        callback_url=body.callback_url,
+    )  # fmt: skip
+
+
+def _problem(svc: Service, slug: str) -> Problem:
+    try:
+        return svc.catalogue.load(slug)
+    except UsageError as error:
+        raise one_fault("/problem", str(error)) from None
+
+
+def _check_inputs(problem: Problem, body: NewSubmissionBody) -> None:
+    if body.inputs is None:
+        return
+    if body.mode != "run":
+        raise one_fault("/inputs", "is for mode `run` only")
+    names = [parameter.name for parameter in problem.entry.parameters]
+    for name in body.inputs:
+        if name not in names:
+            raise one_fault(f"/inputs/{name}", f"no such argument; there are: {', '.join(names)}")
+    for parameter in problem.entry.parameters:
+        if parameter.kind == "tensor" and not parameter.optional and body.inputs.get(parameter.name) is None:
+            raise one_fault(f"/inputs/{parameter.name}", "is missing")
+
+
+async def _check_device(svc: Service, device: str) -> None:
+    """`cpu` is what every worker has, so it may wait for one to come."""
+    if device != "cpu":
+        live = await svc.fleet.devices(svc.settings.claim_timeout_s)
+        if device not in live:
+            raise one_fault("/device", f"no worker has it; there are: {', '.join(sorted(live | {'cpu'}))}")
+
+
+async def _check_room(svc: Service, caller: Principal) -> None:
+    limits = svc.settings
+    if await svc.store.open_of(caller.client, limits.client_backlog) >= limits.client_backlog:
+        raise too_many(429, f"{limits.client_backlog} of your submissions are waiting; let some finish", RETRY_AFTER_S)
+    if await svc.backlog.size() >= limits.backlog:
+        raise too_many(503, "the queue is full; try again a little later", RETRY_AFTER_S)
+
+
+async def visible(svc: Service, caller: Principal | None, submission_id: str) -> Submission:
+    """A submission that the caller may read; 404 for all others. None: whoever asks was let in by an events address."""
+    try:
+        stored = await svc.store.get(UUID(submission_id))
+    except ValueError:
+        stored = None
+    if stored is None or (caller is not None and not caller.may_read(stored)):
+        raise ApiError(404, "no such submission")
+    return stored
+
+
+async def cancel(svc: Service, stored: Submission) -> Submission:
+    """Cancels; 409 when it has ended."""
+    async with svc.store.pool.connection() as connection, connection.transaction():
+        job_id = await svc.store.cancel(connection, stored.id)
+        if job_id is not None:
+            await queue.stop_job(connection, job_id)
+    if job_id is None:
+        raise ApiError(409, "it has ended already")
+    return await svc.store.get(stored.id) or stored

@@ -1,0 +1,91 @@
+"""What the routes of one API process share."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import procrastinate
+from fastapi import Request
+
+from app.access import Access
+from app.fleet import Fleet
+from app.hub import Hub
+from app.settings import Settings
+from app.store import Store, Submission
+from grader import problem as problems
+from grader.errors import UsageError
+from grader.schema import Problem
+
+BACKLOG_AGE_S = 1.0
+
+
+class Catalogue:
+    """Problem packages, read again when their problem.toml changes."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[int, Problem]] = {}
+
+    def load(self, slug: str) -> Problem:
+        """By slug only. Raises UsageError that names the slugs there are."""
+        if not problems.SLUG.fullmatch(slug):
+            raise UsageError(
+                f"no such problem; there are: {', '.join(folder.name for folder in problems.package_folders())}"
+            )
+        try:
+            changed = (problems.problems_root() / slug / "problem.toml").stat().st_mtime_ns
+        except OSError:
+            return problems.load(slug)
+        if self._known.get(slug, (0, None))[0] != changed:
+            self._known[slug] = (changed, problems.load(slug))
+        return self._known[slug][1]
+
+    def all(self) -> list[Problem]:
+        """Every package, by slug."""
+        return [self.load(folder.name) for folder in problems.package_folders()]
+
+
+class Backlog:
+    """How many are queued in all: counted at most once a second, and one more for each that this process took since."""
+
+    def __init__(self, store: Store, limit: int) -> None:
+        self._store, self._limit = store, limit
+        self._size, self._counted_at = 0, float("-inf")
+
+    async def size(self) -> int:
+        """Counted up to the limit."""
+        now = time.monotonic()
+        if now - self._counted_at > BACKLOG_AGE_S:
+            self._counted_at = now
+            self._size, _ = await self._store.queue(self._limit)
+        return self._size
+
+    def count_one(self) -> None:
+        """One was taken."""
+        self._size += 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """Opened when the process starts, closed when it ends."""
+
+    settings: Settings
+    store: Store
+    fleet: Fleet
+    queue: procrastinate.App
+    hub: Hub
+    access: Access
+    catalogue: Catalogue
+    backlog: Backlog
+
+    def age_ms(self, stored: Submission) -> int:
+        """How long ago it came, in milliseconds."""
+        return max(0, round((datetime.now(UTC) - stored.created_at).total_seconds() * 1000))
+
+
+def service(request: Request) -> Service:
+    """The process's own, from any request."""
+    found = request.app.state.service
+    assert isinstance(found, Service)
+    return found
