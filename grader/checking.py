@@ -13,14 +13,14 @@ from grader.cases import CaseSet
 from grader.errors import CheckFailed
 from grader.problem import ExampleSubmission, Problem, example_submissions
 from grader.records import ErrorInfo, Grade, Verdict
+from grader.sandbox import choose
 from grader.sandbox.base import Sandbox
-from grader.sandbox.local import LocalSandbox
 
 
 @contextmanager
 def checker(problem: Problem) -> Iterator[Callable[[CaseSet], None]]:
     """A check that grades example submissions in a sandbox of its own."""
-    sandbox = LocalSandbox()
+    sandbox = choose.make()
     sandbox.start()
     try:
         yield lambda case_set: check(problem, case_set, sandbox)

@@ -22,46 +22,14 @@ from grader.sandbox.lanes import Gpus, Lanes, Reports, connect_to_own, needs_gpu
 _STOP_S = 10.0
 
 
-class LocalSandbox:
-    """Guests as processes of this machine. confined False: no sandbox at all, for those who insist.
-
-    spares: confined children kept waiting for each run that may be under way at once; each costs about 4 MB.
-    gpus: what CUDA_VISIBLE_DEVICES calls the GPUs that may be used, each by a guest of its own.
-    """
-
-    def __init__(self, *, confined: bool = True, spares: int = 2, gpus: Sequence[str] = ()) -> None:
-        self._guest = _Guest(confined=confined, spares=spares)
-        self._gpu_guests = [_Guest(confined=confined, spares=1, gpu=gpu) for gpu in gpus]
-        self._lanes = Lanes(self._guest.connect)
-        self._gpu_lanes = [Lanes(guest.connect) for guest in self._gpu_guests]
-        self._gpus = Gpus([lanes.run for lanes in self._gpu_lanes])
-        self.devices: tuple[str, ...] = ("cpu", "cuda") if gpus else ("cpu",)
-
-    def start(self) -> None:
-        """Starts the guests if none run. SandboxUnavailable where this machine can't confine."""
-        for guest in (self._guest, *self._gpu_guests):
-            guest.start()
-
-    def run(self, job: Job) -> Reports:
-        """See `grader.sandbox.base`."""
-        return (self._gpus if needs_gpu(job) else self._lanes).run(job)
-
-    def close(self) -> None:
-        """Ends the guests and all their children; removes their folders."""
-        for lanes in (self._lanes, *self._gpu_lanes):
-            lanes.close()
-        for guest in (self._guest, *self._gpu_guests):
-            guest.close()
-
-
-class _Guest:
+class Guest:
     """One guest process and its folder; started anew when it is found dead."""
 
     def __init__(self, *, confined: bool, spares: int, gpu: str | None = None) -> None:
         self._confined, self._spares, self._gpu = confined, spares, gpu
         self._lock = threading.Lock()
-        self._guest: subprocess.Popen[bytes] | None = None
-        self._folder: Path | None = None
+        self.process: subprocess.Popen[bytes] | None = None
+        self.folder: Path | None = None
 
     def start(self) -> None:
         """Starts it unless it runs."""
@@ -72,7 +40,7 @@ class _Guest:
         """A new connection, for a lane."""
         with self._lock:
             self._ensure_guest()
-            return connect_to_own(f"{self._folder}/guest.sock")
+            return connect_to_own(f"{self.folder}/guest.sock")
 
     def close(self) -> None:
         """Ends it, and removes its folder."""
@@ -80,7 +48,7 @@ class _Guest:
             self._end_guest()
 
     def _runs(self) -> bool:
-        return self._guest is not None and self._guest.poll() is None
+        return self.process is not None and self.process.poll() is None
 
     def _ensure_guest(self) -> None:
         if self._runs():
@@ -94,14 +62,14 @@ class _Guest:
         self._start_guest()
 
     def _start_guest(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="grader-"))
-        self._folder.chmod(0o711)
-        (self._folder / "children").mkdir()
-        (self._folder / "children").chmod(0o711)
+        self.folder = Path(tempfile.mkdtemp(prefix="grader-"))
+        self.folder.chmod(0o711)
+        (self.folder / "children").mkdir()
+        (self.folder / "children").chmod(0o711)
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
-            listening.bind(str(self._folder / "guest.sock"))
+            listening.bind(str(self.folder / "guest.sock"))
             listening.listen(64)
-            self._guest = subprocess.Popen(
+            self.process = subprocess.Popen(
                 self._command(listening.fileno()),
                 pass_fds=[listening.fileno()],
                 env=_environment(self._gpu),
@@ -122,16 +90,16 @@ class _Guest:
             "grader.sandbox.guest",
             f"--listen={listening}",
             "--lifeline=0",
-            f"--folder={self._folder}/children",
-            f"--scratch={self._folder}",
+            f"--folder={self.folder}/children",
+            f"--scratch={self.folder}",
             f"--spares={self._spares}",
             f"--device={'cpu' if self._gpu is None else 'cuda:0'}",
             f"--confinement={'full' if self._confined else 'none'}",
         ]
 
     def _end_guest(self) -> None:
-        guest, folder = self._guest, self._folder
-        self._guest = self._folder = None
+        guest, folder = self.process, self.folder
+        self.process = self.folder = None
         if guest is not None:
             guest.terminate()
             assert guest.stdin is not None
@@ -143,6 +111,40 @@ class _Guest:
                 guest.wait()
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+class LocalSandbox:
+    """Guests as processes of this machine. confined False: no sandbox at all, for those who insist.
+
+    spares: confined children kept waiting for each run that may be under way at once; each costs about 4 MB.
+    gpus: what CUDA_VISIBLE_DEVICES calls the GPUs that may be used, each by a guest of its own.
+    """
+
+    guest_type: type[Guest] = Guest
+
+    def __init__(self, *, confined: bool = True, spares: int = 2, gpus: Sequence[str] = ()) -> None:
+        self._guest = self.guest_type(confined=confined, spares=spares)
+        self._gpu_guests = [self.guest_type(confined=confined, spares=1, gpu=gpu) for gpu in gpus]
+        self._lanes = Lanes(self._guest.connect)
+        self._gpu_lanes = [Lanes(guest.connect) for guest in self._gpu_guests]
+        self._gpus = Gpus([lanes.run for lanes in self._gpu_lanes])
+        self.devices: tuple[str, ...] = ("cpu", "cuda") if gpus else ("cpu",)
+
+    def start(self) -> None:
+        """Starts the guests if none run. SandboxUnavailable where this machine can't confine."""
+        for guest in (self._guest, *self._gpu_guests):
+            guest.start()
+
+    def run(self, job: Job) -> Reports:
+        """See `grader.sandbox.base`."""
+        return (self._gpus if needs_gpu(job) else self._lanes).run(job)
+
+    def close(self) -> None:
+        """Ends the guests and all their children; removes their folders."""
+        for lanes in (self._lanes, *self._gpu_lanes):
+            lanes.close()
+        for guest in (self._guest, *self._gpu_guests):
+            guest.close()
 
 
 def _environment(gpu: str | None) -> dict[str, str]:
