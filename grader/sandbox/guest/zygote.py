@@ -16,12 +16,13 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import torch
 
-from grader.sandbox.guest import cgroup, confine, folders, huge_pages, mounts, proc, runner, service
+from grader.sandbox.guest import cgroup, confine, folders, gpu, huge_pages, mounts, proc, runner, service
 from grader.sandbox.guest.lane import Lane
 from grader.sandbox.guest.spare import Settings
 
@@ -42,7 +43,7 @@ def main() -> None:
         options.folder = service.children_folder(options.folder)
     settings = _settings(options)
     cgroup.sweep()
-    _prepare_torch()
+    _prepare_torch(on_gpu=options.device != "cpu")
     _forget_ourselves(environment)
     endings = [_told_to_end(), *([] if options.lifeline is None else [options.lifeline])]
     if options.socket:
@@ -92,12 +93,26 @@ def _settings(options: argparse.Namespace) -> Settings:
         mounts.make_reachable((*confine.python_folders(), str(options.folder)))
     return Settings(
         folder=options.folder.resolve(),
-        confinement=confine.prepare() if confined else None,
+        confinement=_confinement(on_gpu=options.device != "cpu") if confined else None,
         mounted=mounted,
         spares=options.spares,
         device=options.device,
-        warm_up=runner.rehearse,
+        warm_up=_warm_up(options.device),
     )
+
+
+def _confinement(*, on_gpu: bool) -> confine.Confinement:
+    return confine.prepare(gpu_calls=gpu.EXTRA_CALLS, gpu_rules=gpu.rules) if on_gpu else confine.prepare()
+
+
+def _warm_up(device: str) -> Callable[[str], None]:
+    """What a child does before it waits: on a GPU it also finds out whether that computes."""
+
+    def on_gpu(mode: str) -> None:
+        gpu.check(device)
+        runner.rehearse(mode, device=device)
+
+    return runner.rehearse if device == "cpu" else on_gpu
 
 
 def _heal_descriptor_limit() -> None:
@@ -105,13 +120,16 @@ def _heal_descriptor_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 1 << 16), hard))
 
 
-def _prepare_torch() -> None:
+def _prepare_torch(*, on_gpu: bool) -> None:
     """What every child would otherwise do again: first calls, imports that torch puts off, an eager `torch.compile`."""
     torch.set_num_threads(1)
     torch.compile = runner.eager_compile
     torch.nn.Module.compile = runner.eager_module_compile  # type: ignore[method-assign, assignment]
-    for mode in ("real", "fake", "meta"):
+    gpu.full_precision()
+    for mode in ("real",) if on_gpu else ("real", "fake", "meta"):  # fake tensors look for a GPU where one could be
         runner.rehearse(mode, rows=2)
+    if not gpu.untouched():
+        raise SystemExit("torch touched the GPU in the zygote; children could not use it")
     if confine.thread_count() != 1:
         raise SystemExit("torch started threads in the zygote; children could not be confined")
 
