@@ -6,7 +6,9 @@ import fcntl
 import json
 import os
 import socket
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,17 @@ pytestmark = pytest.mark.skipif(bool(confine.missing()), reason=f"no confinement
 UID = 0x40000001
 
 
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A work folder that everybody can reach."""
+    with tempfile.TemporaryDirectory() as made:
+        Path(made).chmod(0o777)
+        yield Path(made)
+
+
 def confined(confinement: confine.Confinement, folder: Path) -> dict[str, str]:
     """What a confined process could do, by name: "worked" or the error."""
-    folder.chmod(0o777)
+    confinement = replace(confinement, readable=())  # Python may lie where the process's own uid can't look
     reading, writing = os.pipe()
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     pid = os.fork()
@@ -29,9 +39,12 @@ def confined(confinement: confine.Confinement, folder: Path) -> dict[str, str]:
             uid = UID if os.geteuid() == 0 else os.geteuid()
             confine.confine(confinement, folder=str(folder), uid=uid, handshake=theirs)
             os.write(writing, json.dumps({name: tried(action) for name, action in ATTEMPTS.items()}).encode())
+        except BaseException as error:
+            os.write(writing, json.dumps({"failed": repr(error)}).encode())
         finally:
             os._exit(0)
     os.close(writing)
+    theirs.close()
     _, listeners, _, _ = socket.recv_fds(ours, 100, 1)
     with os.fdopen(reading, "rb") as stream:
         told: dict[str, Any] = json.loads(stream.read())
@@ -39,7 +52,6 @@ def confined(confinement: confine.Confinement, folder: Path) -> dict[str, str]:
     for descriptor in listeners:
         os.close(descriptor)
     ours.close()
-    theirs.close()
     return told
 
 
@@ -53,7 +65,7 @@ def tried(action: Callable[[], object]) -> str:
 
 
 ATTEMPTS: dict[str, Callable[[], object]] = {
-    "own name": lambda: Path(f"/proc/self/task/{os.getpid()}/comm").write_text("cuda"),
+    "own name": lambda: os.write(os.open(f"/proc/self/task/{os.getpid()}/comm", os.O_RDWR), b"cuda"),
     "memory file": lambda: os.memfd_create("cuda"),
     "driver's ioctl": lambda: fcntl.ioctl(os.open("/dev/zero", os.O_RDWR), 0xC0384600, bytes(56)),
     "machine": lambda: Path("/proc/cpuinfo").read_text(),
@@ -68,18 +80,18 @@ ATTEMPTS: dict[str, Callable[[], object]] = {
 REFUSED = {"parent", "first", "users", "other devices", "socket", "program", "signal"}
 
 
-def test_rules_with_a_gpu(tmp_path: Path) -> None:
+def test_rules_with_a_gpu(folder: Path) -> None:
     """Own thread names, files in memory, ioctls and the machine's description are open; all the rest is refused."""
-    told = confined(confine.prepare(gpu_calls=gpu.EXTRA_CALLS, gpu_rules=gpu.rules), tmp_path)
+    told = confined(confine.prepare(gpu_calls=gpu.EXTRA_CALLS, gpu_rules=gpu.rules), folder)
 
     assert {name for name, what in told.items() if what == "PermissionError"} == REFUSED
     assert (told["own name"], told["memory file"], told["machine"]) == ("worked",) * 3
     assert told["driver's ioctl"] == "OSError"  # that device knows no such ioctl: the call got to it
 
 
-def test_rules_without_a_gpu(tmp_path: Path) -> None:
+def test_rules_without_a_gpu(folder: Path) -> None:
     """None of that is open to a child on the CPU."""
-    told = confined(confine.prepare(), tmp_path)
+    told = confined(confine.prepare(), folder)
 
     assert "worked" not in told.values()
     assert told["memory file"] == told["own name"] == told["machine"] == "PermissionError"
