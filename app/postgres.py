@@ -18,7 +18,6 @@ import re
 import shutil
 import stat
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -62,7 +61,7 @@ def _major(folder: Path) -> int:
 def _folders() -> Iterator[Path]:
     if on_path := shutil.which("postgres"):
         yield Path(on_path).resolve().parent
-    for pattern in ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql@*/bin"):
+    for pattern in ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin"):
         yield from sorted(Path("/").glob(pattern[1:]), key=_version_in, reverse=True)
     yield from _wheel()
 
@@ -265,9 +264,17 @@ def database(settings: Settings) -> Iterator[str]:
     """An address of a database that answers; an embedded one that was not running is started, and stopped after."""
     if url := running_url(settings):
         yield url
+    else:
+        with own_database(settings) as url:
+            yield url
+
+
+@contextmanager
+def own_database(settings: Settings) -> Iterator[str]:
+    """The same for who supervises it: an embedded one is stopped after, also if a program that died had started it."""
+    if settings.database_url:
+        yield settings.database_url
         return
-    if sys.platform == "win32":
-        raise PostgresError("on Windows set GRADER_DATABASE_URL")
     embedded = cluster(settings)
     embedded.start()
     try:

@@ -146,7 +146,7 @@ def _started(settings: Settings) -> Iterator[list[Child]]:
     try:
         for child in children:
             child.start()
-        with postgres.database(settings) as url:
+        with postgres.own_database(settings) as url:
             try:
                 database.migrate(url)
                 yield children

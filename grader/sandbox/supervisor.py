@@ -25,7 +25,7 @@ from typing import Any
 from grader.errors import SandboxFailed, Unwanted
 from grader.exceptions import is_allocation_failure
 from grader.records import CaseReport, Job, Mode, Outcome, RunEnd, Usage
-from grader.sandbox.guest import wire
+from grader.sandbox.guest import confine, wire
 from grader.sandbox.memory import Memory
 from grader.sandbox.reports import Reply, call_report, load_report, parse
 
@@ -188,8 +188,15 @@ class Run:
             stderr=_text(self._output["stderr"]),
             output_truncated=self._truncated,
             flags=frozenset(self._flags),
-            reached=tuple(details["reached"]),
+            reached=(*details["reached"], *(text for flag, text in self._limits().items() if flag in self._flags)),
         )
+
+    def _limits(self) -> dict[str, str]:
+        """What a child says of limits at which a call failed, by flag."""
+        return {
+            "descriptors": f"open files: {confine.MAX_OPEN_FILES} are allowed, all were in use",
+            "files": f"files: {_mib(self._job.limits.file_bytes)} are allowed, all were in use",
+        }
 
     def close(self) -> None:
         """Kills a run that was left early; lets go of pipes and memory."""

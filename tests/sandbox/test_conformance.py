@@ -239,7 +239,7 @@ attempt('popen', lambda: subprocess.run(['/bin/true']))
 attempt('spawn', lambda: os.posix_spawn('/bin/true', ['true'], {}))
 attempt('own program', lambda: os.execv(sys.executable, ['python', '-c', '']))
 for path in ('/etc/passwd', '/proc/self/environ', '/proc/self/mem', '/proc/self/maps', '/proc/1/status', '/sys/kernel',
-             '/dev/shm/x', '/proc/self/oom_score_adj', '/dev/kmsg', '/dev/tty', '/dev/fuse', '/dev/mem', '/proc/sys/vm/x'):
+             '/dev/shm/x', '/proc/self/oom_score_adj', '/dev/tty', '/dev/fuse', '/dev/mem', '/proc/sys/x'):
     attempt(f'read {path}', lambda: os.open(path, os.O_RDONLY))
     attempt(f'write {path}', lambda: os.open(path, os.O_WRONLY | os.O_CREAT))
 parent = os.path.dirname(os.getcwd())

@@ -130,6 +130,21 @@ def f(x):
     assert (seen.last.outcome, seen.end.stdout) == (Outcome.RETURNED, "Too many open files\n")
 
 
+@pytest.mark.parametrize(
+    ("act", "told"),
+    [
+        ("kept = [os.open('/dev/null', os.O_RDONLY) for _ in range(999)]", "open files: 256 are allowed"),
+        ("open('a', 'wb').write(bytes(2 << 20))", "files: 1 MiB are allowed"),
+    ],
+)
+def test_a_limit_that_ended_a_call_is_told(box: Sandbox, act: str, told: str) -> None:
+    """Descriptors and file sizes at whose limit the code gave up are named."""
+    seen = run(box, f"import os\ndef f(x):\n    {act}", limits=SMALL)
+
+    assert seen.last.outcome in {Outcome.RAISED, Outcome.OUTPUT_LIMIT}
+    assert seen.last.outcome is Outcome.OUTPUT_LIMIT or any(told in text for text in seen.end.reached), seen
+
+
 PLANTS = {
     "deep": "for _ in range(2000):\n    os.mkdir('d' * 9); os.chdir('d' * 9)",
     "deep with files": "for _ in range(500):\n    os.mkdir('d' * 200); os.chdir('d' * 200); open('f', 'w').write('x')",

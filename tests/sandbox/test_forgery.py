@@ -56,9 +56,13 @@ def forged(box: Sandbox, body: str, made: int = 2) -> Any:
     return run(box, f"{FORGE}def f(x):\n    {body}\n    wait()", made)
 
 
+# guest and supervisor are the same however the guest was started: one way of starting it is enough here
+once = pytest.mark.parametrize("box", ["local"], indirect=True)
+
 # ---------------------------------------------------------------- a reply is data
 
 
+@once
 def test_a_well_formed_reply_is_a_value(box: Sandbox) -> None:
     """A forged reply that fits is believed as a value, which the engine then finds to be wrong; it says no more."""
     source = f"{FORGE}def f(x):\n    if x[0] == 1:\n        send(blob(report(), nine)); os._exit(0)\n    return x"
@@ -68,6 +72,7 @@ def test_a_well_formed_reply_is_a_value(box: Sandbox) -> None:
     assert values(seen.reports[1]) == (0, 0, 0)
 
 
+@once
 @pytest.mark.parametrize(
     "body",
     [
@@ -125,6 +130,7 @@ def test_malformed(box: Sandbox, body: str) -> None:
     assert seen.last.outcome is Outcome.MALFORMED, seen
 
 
+@once
 def test_duplicate_keys(box: Sandbox) -> None:
     """Of a key that comes twice one counts, everywhere the same."""
     body = "send(blob(json.dumps(report()).replace('[3]', '[3], \"shape\": [4]'), nine)); os._exit(0)"
@@ -132,19 +138,25 @@ def test_duplicate_keys(box: Sandbox) -> None:
     assert forged(box, body).last.outcome is Outcome.MALFORMED
 
 
+@once
 def test_an_unfinished_reply_is_a_death(box: Sandbox) -> None:
     """A process that ends in the middle of a reply has died, whatever it began to say."""
     for body in ("os.write(4, b'1'); os._exit(0)", "send(b'xx', 1000); os._exit(0)", "send(b'', 100)\n    os.abort()"):
         assert forged(box, body).last.outcome is Outcome.DIED
 
 
+@once
 def test_no_reply_before_its_request(box: Sandbox) -> None:
     """Replies to calls that have not been made yet are no replies."""
     body = "[send(blob(report(), nine)) for _ in range(9)]"
 
-    assert forged(box, body, 9).outcomes == [Outcome.RETURNED, Outcome.RETURNED, Outcome.MALFORMED]
+    outcomes = forged(box, body, 9).outcomes
+
+    assert outcomes[-1] is Outcome.MALFORMED  # with the first reply or after it, as they happen to be read
+    assert len(outcomes) <= 3
 
 
+@once
 def test_a_flood_of_replies_while_a_request_is_written(box: Sandbox) -> None:
     """A child that does not read its requests, and floods the replies, ends MALFORMED and fills no memory of ours."""
     flood = """
@@ -161,6 +173,7 @@ def f(x):
     assert seen.last.outcome is Outcome.MALFORMED, seen
 
 
+@once
 def test_memory_that_flickers(box: Sandbox) -> None:
     """An input that changes while it is compared is mutated or not, and breaks nothing."""
     source = f"""{PRELUDE}
@@ -181,6 +194,7 @@ def f(x):
     assert all(m.what == "values" and m.index == (19_999,) for report in seen.reports for m in report.mutations)
 
 
+@once
 def test_patched_runner(box: Sandbox) -> None:
     """Whoever replaces functions of the runner, the encoder or torch only breaks his own replies."""
     source = f"""{PRELUDE}
@@ -195,6 +209,7 @@ for name, module in list(sys.modules.items()):
     assert seen.last.outcome in {Outcome.DIED, Outcome.MALFORMED, Outcome.RAISED}, seen
 
 
+@once
 @pytest.mark.parametrize(
     "body",
     [

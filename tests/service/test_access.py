@@ -195,7 +195,7 @@ def test_cors_for_configured_origins(keyed: Running) -> None:
 
 def test_a_clients_backlog_is_limited(keyed: Running, keys: dict[str, tuple[str, str]]) -> None:
     """The fourth waiting submission of one client is 429 with Retry-After, while another client goes on."""
-    slow = RIGHT.replace("    gate, up", "    import time; time.sleep(0.3)\n    gate, up")
+    slow = RIGHT.replace("    gate, up", "    import time; time.sleep(0.1)\n    gate, up")
     with bearer(keyed, token(keys["client"], sub="eager")) as eager:
         made = [eager.post("/submissions", json=body(slow)) for _ in range(3)]
         answer = eager.post("/submissions", json=body())

@@ -97,6 +97,9 @@ def test_serve(folder: Path) -> None:
         assert served.end() == 0
     wait_until(lambda: not any(child.is_running() for child in children), "no process is left", 10)
     assert re.search(r"grader: stopped", served.log.read_text())
+    killed = serve(folder).process
+    killed.kill()
+    killed.wait()
     again = serve(folder)
     try:
         found = httpx.get(f"{again.api}/submissions/{first['id']}").json()
@@ -104,6 +107,9 @@ def test_serve(folder: Path) -> None:
         assert [item["id"] for item in httpx.get(f"{again.api}/submissions").json()["items"]][-1] == first["id"]
     finally:
         assert again.end() == 0
+    assert not (folder / "postgres" / "postmaster.pid").exists(), (
+        "a database that a killed serve had left is stopped too"
+    )
 
 
 def kept_version_and_rejudging(served: Served, given: dict[str, str], old_version: str, first: str) -> None:

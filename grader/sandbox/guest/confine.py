@@ -35,7 +35,7 @@ _READABLE = (
     "/dev/random",
     "/dev/urandom",
 )
-_MAX_OPEN_FILES = 256
+MAX_OPEN_FILES = 256
 MAX_FILE_BYTES = 64 << 20
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -162,7 +162,7 @@ def _rules(confinement: Confinement, folder: str) -> dict[str, int]:
 def _limit_resources() -> None:
     limits = {
         resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_NOFILE: _MAX_OPEN_FILES,
+        resource.RLIMIT_NOFILE: MAX_OPEN_FILES,
         resource.RLIMIT_FSIZE: MAX_FILE_BYTES,
         resource.RLIMIT_MSGQUEUE: 0,
         resource.RLIMIT_MEMLOCK: 0,

@@ -7,6 +7,7 @@ sizes and shapes, reads the inputs from shared memory, and measures time and mem
 from __future__ import annotations
 
 import contextlib
+import errno
 import inspect
 import linecache
 import mmap
@@ -28,6 +29,7 @@ from grader.sandbox.guest import tensors, wire
 FILE = "submission.py"
 _MESSAGE_CHARACTERS = 4000
 _FRAMES = 30
+_LIMITS = {errno.EMFILE: "descriptors", errno.EFBIG: "files", errno.ENOSPC: "files"}
 _RESERVE_BYTES = 64 << 20  # kept back from the memory limit, so that a full child can still say so
 _REHEARSED = """
 import torch
@@ -305,6 +307,8 @@ def _tell(error: BaseException) -> dict[str, Any]:
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
     kind = type(error)
+    if isinstance(error, OSError) and type(error.errno) is int and error.errno in _LIMITS:
+        _flags.add(_LIMITS[error.errno])
     told: dict[str, Any] = {
         "type": _class_text(kind, "__name__"),
         "module": _class_text(kind, "__module__"),
