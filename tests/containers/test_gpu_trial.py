@@ -1,4 +1,4 @@
-"""`grader doctor --gpu`, as far as a machine without a GPU allows: it refuses; its submissions deserve their verdicts."""
+"""`grader doctor --gpu`, as far as a machine without a GPU allows: it refuses; its sources deserve their verdicts."""
 
 from __future__ import annotations
 
