@@ -55,7 +55,7 @@ def custom_case(problem: Problem, literals: Mapping[str, Any]) -> Case:
         if result_size(code, make_call(recipe, arguments)) > LARGEST:
             raise UsageError(f"inputs: the result has more than {LARGEST} elements")
         return build_case(problem, code, recipe, arguments)
-    except (RuntimeError, IndexError, ValueError, TypeError, ZeroDivisionError) as error:
+    except (RuntimeError, IndexError, ValueError, TypeError, ArithmeticError) as error:
         raise UsageError(f"inputs: the reference can't take them: {str(error)[:200]}") from error
 
 
@@ -150,7 +150,10 @@ def _numbers(name: str, values: Any) -> Any:
     value = WORDS.get(values, values) if isinstance(values, str) else values
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise UsageError(f"inputs: {name!r} holds something that is no number")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise UsageError(f"inputs: {name!r} holds a number that is too large for float64") from error
 
 
 def _scalars(values: Mapping[str, Array | Scalar]) -> dict[str, Scalar]:

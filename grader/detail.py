@@ -71,7 +71,7 @@ def shown_tensor(tensor: torch.Tensor) -> dict[str, Any]:
 
 def shown_edge(shape: tuple[int, ...]) -> int:
     """The largest edge of a corner of at most SHOWN_ELEMENTS elements."""
-    edge = max(shape, default=1)
+    edge = min(max(shape, default=1), SHOWN_ELEMENTS)
     while edge > 1 and math.prod(min(size, edge) for size in shape) > SHOWN_ELEMENTS:
         edge -= 1
     return edge

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.records import NOT_RUN, PASSED, CaseResult, Grade, Verdict
+from grader.texts import clean
 
 _SHOWN_OUTPUT = 2000
 _SHOWN_ROWS = 5
@@ -37,7 +38,7 @@ def one_grade(file: str, grade: Grade) -> RenderableType:
     if grade.error and grade.error.traceback:
         parts.append(block("Where", grade.error.traceback))
     parts += [block("Note", note.text) for note in grade.notes]
-    parts += [block(name, text[:_SHOWN_OUTPUT]) for name, text in printed(grade)]
+    parts += [block(name, clean(text, _SHOWN_OUTPUT)) for name, text in printed(grade)]
     return Group(*parts)
 
 

@@ -70,6 +70,8 @@ def test_inputs_without_elements_are_inputs(situ_glu: Problem) -> None:
         ({"input_tensor": [[1.0, 2.0, 3.0]]}, "the reference can't take them"),
         ({"input_tensor": [[0.0] * (LARGEST + 1)]}, f"more than {LARGEST}"),
         ({"input_tensor": "[[1, 2]]"}, "no number"),
+        ({"input_tensor": [[10**400, 2]]}, "'input_tensor' holds a number that is too large"),
+        ({"gate_cap": 10**400}, "the reference can't take them"),
         ({"gate_cap": "4"}, "'gate_cap' must be a number"),
         ({"gate_cap": True}, "'gate_cap' must be a number"),
         ({"gate_cap": 0}, "'gate_cap' must be above 0"),

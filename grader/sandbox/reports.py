@@ -139,9 +139,9 @@ def _misfit(problem: ProblemModel, job: Job) -> Raised:
 def call_report(index: int, reply: Reply, mutations: tuple[Mutation, ...]) -> CaseReport:
     """What came of one call."""
     report = reply.report
-    if report.raised or report.returned is None:
-        raised = _raised(report.raised) if report.raised else Raised(type="?", module="?", message="")
-        return CaseReport(call=index, outcome=Outcome.RAISED, raised=raised, mutations=mutations)
+    if report.raised:
+        return CaseReport(call=index, outcome=Outcome.RAISED, raised=_raised(report.raised), mutations=mutations)
+    assert report.returned is not None  # what is neither is no answer
     return CaseReport(
         call=index,
         outcome=Outcome.RETURNED,

@@ -10,27 +10,27 @@ value that the engine then finds to be wrong.
 from __future__ import annotations
 
 import contextlib
-import json
 import mmap
 import os
 import secrets
 import select
-import signal
 import socket
 import time
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from grader.errors import SandboxFailed, Unwanted
 from grader.exceptions import is_allocation_failure
 from grader.records import CaseReport, Job, Mode, Outcome, RunEnd, Usage
-from grader.sandbox.guest import confine, wire
+from grader.sandbox import messages
+from grader.sandbox.endings import limits_told, seen, starved
+from grader.sandbox.guest import wire
 from grader.sandbox.memory import Memory
+from grader.sandbox.output import Output
 from grader.sandbox.reports import Reply, call_report, load_report, parse
 
 _REPORT_BYTES = 1 << 20  # the largest reply besides its tensors
-_SHOWN_BYTES = 64 << 10  # of stdout and stderr each
 _GRACE_S = 60.0  # beyond the wall limit, before a silent lane is given up
 _GRADIENTS = 16  # a result's gradients are at most so many times as large
 
@@ -55,7 +55,7 @@ class Lane:
 
     def is_usable(self) -> bool:
         """Whether it waits for work: a lane that has something to say unasked has ended or broken."""
-        return not _readable(self._connection.fileno(), 0)
+        return not messages.readable(self._connection.fileno(), 0)
 
     def run(self, job: Job) -> Generator[CaseReport | RunEnd, None, None]:
         """See `grader.sandbox.base`."""
@@ -89,17 +89,7 @@ class Run:
         self._connection, self._job = connection, job
         limits = job.limits
         self._deadline = time.monotonic() + limits.wall_s + _GRACE_S
-        self._ask(
-            do="take",
-            mode=warm_for(job),
-            limits={
-                "wall_s": limits.wall_s,
-                "cpu_s": limits.cpu_s,
-                "memory_bytes": limits.memory_bytes,
-                "processes": limits.processes,
-                "file_bytes": limits.file_bytes,
-            },
-        )
+        self._ask(do="take", mode=warm_for(job), limits=vars(limits))
         message, pipes = self._receive(descriptors=5)
         self._data_bytes = message["idle_data_bytes"] + limits.memory_bytes
         self._requests, self._replies, self._stdout, self._stderr, arena = pipes
@@ -107,8 +97,7 @@ class Run:
         self._memory = Memory(mmap.mmap(arena, 0))
         for descriptor in pipes[:4]:
             os.set_blocking(descriptor, False)
-        self._output = {"stdout": bytearray(), "stderr": bytearray()}
-        self._output_bytes, self._shown, self._truncated = 0, True, False
+        self._output = Output()
         self._reply, self._ticket = bytearray(), ""
         self._flags: set[str] = set()
         self._open = {*pipes[1:4], connection.fileno()}
@@ -134,21 +123,19 @@ class Run:
         if report.outcome is Outcome.RETURNED:
             for index, call in enumerate(self._job.calls):
                 self._current = index
-                self._hide_output()
-                self._send(do="call", **self._memory.place(call))
+                try:
+                    self._hide_output()
+                    self._send(do="call", **self._memory.place(call))
+                except Ended:
+                    yield report  # this one had come before
+                    raise
                 yield report
                 reply = self._next_reply(call.result_bytes * (1 + call.want_gradients * _GRADIENTS))
-                report = self._weighed(call_report(self._current, reply, self._memory.mutations(reply.report.changed)))
-                if report.outcome is Outcome.MEMORY_LIMIT:
+                report = call_report(self._current, reply, self._memory.mutations(reply.report.changed))
+                if report.raised and is_allocation_failure(report.raised):
+                    report = starved(report, self._job.limits)
                     break
         yield report
-
-    def _weighed(self, report: CaseReport) -> CaseReport:
-        """An allocation that failed is the memory limit at work, and ends the run as every limit does."""
-        if report.raised is None or not is_allocation_failure(report.raised):
-            return report
-        reason = f"an allocation failed: {_mib(self._job.limits.memory_bytes)} of memory are allowed"
-        return replace(report, outcome=Outcome.MEMORY_LIMIT, reason=reason)
 
     def _load(self) -> None:
         job, limits = self._job, self._job.limits
@@ -171,10 +158,10 @@ class Run:
         """From the first hidden call on, nothing printed is kept."""
         if self._current == self._job.hidden_from:
             self._drain_rest()
-            self._shown = False
+            self._output.shown = False
 
     def _last_report(self, ended: Ended) -> CaseReport:
-        outcome, reason = _seen(ended, self._job)
+        outcome, reason = seen(ended.how, ended.details, self._job.limits)
         return CaseReport(call=self._current, outcome=outcome, reason=reason)
 
     def _end(self) -> RunEnd:
@@ -184,19 +171,12 @@ class Run:
         details = self._ended.details
         return RunEnd(
             usage=Usage(**details["usage"]),
-            stdout=_text(self._output["stdout"]),
-            stderr=_text(self._output["stderr"]),
-            output_truncated=self._truncated,
+            stdout=self._output.text("stdout"),
+            stderr=self._output.text("stderr"),
+            output_truncated=self._output.truncated,
             flags=frozenset(self._flags),
-            reached=(*details["reached"], *(text for flag, text in self._limits().items() if flag in self._flags)),
+            reached=(*details["reached"], *limits_told(self._flags, self._job.limits)),
         )
-
-    def _limits(self) -> dict[str, str]:
-        """What a child says of limits at which a call failed, by flag."""
-        return {
-            "descriptors": f"open files: {confine.MAX_OPEN_FILES} are allowed, all were in use",
-            "files": f"files: {_mib(self._job.limits.file_bytes)} are allowed, all were in use",
-        }
 
     def close(self) -> None:
         """Kills a run that was left early; lets go of pipes and memory."""
@@ -248,7 +228,8 @@ class Run:
             reply = parse(blob)
         except wire.Malformed:
             raise self._stop("malformed") from None
-        if reply.report.ticket != self._ticket:
+        is_answer = self._current < 0 or reply.report.raised or reply.report.returned
+        if reply.report.ticket != self._ticket or not is_answer:
             raise self._stop("malformed")
         self._flags |= set(reply.report.flags)
         return reply
@@ -291,20 +272,13 @@ class Run:
         elif descriptor == self._replies:
             self._reply += data
         else:
-            self._keep("stdout" if descriptor == self._stdout else "stderr", data)
-
-    def _keep(self, stream: str, data: bytes) -> None:
-        self._output_bytes += len(data)
-        if self._shown:
-            room = _SHOWN_BYTES - len(self._output[stream])
-            self._output[stream] += data[:room]
-            self._truncated |= len(data) > room
-        if self._output_bytes > self._job.limits.output_bytes and self._gone is None:
-            raise self._stop("output")
+            self._output.keep("stdout" if descriptor == self._stdout else "stderr", data)
+            if self._output.total_bytes > self._job.limits.output_bytes and self._gone is None:
+                raise self._stop("output")
 
     def _drain_rest(self) -> None:
         for descriptor in (self._stdout, self._stderr):
-            while descriptor in self._open and _readable(descriptor, 0):
+            while descriptor in self._open and messages.readable(descriptor, 0):
                 self._read(descriptor)
 
     # ------------------------------------------------------------ to the lane and back
@@ -318,80 +292,12 @@ class Run:
         return Ended(how=how, details=self._gone.details)
 
     def _ask(self, **message: Any) -> None:
-        self._connection.send(json.dumps(message).encode())
+        messages.send(self._connection, message)
 
     def _receive(self, descriptors: int = 0) -> tuple[dict[str, Any], list[int]]:
-        if not _readable(self._connection.fileno(), max(0.0, self._deadline - time.monotonic())):
-            raise SandboxFailed("the lane does not answer")
-        text, received, _flags, _address = socket.recv_fds(self._connection, 1 << 16, descriptors)
-        message = json.loads(text) if text else {"is": "broken", "why": "it ended without a word"}
-        if message["is"] == "broken":
-            raise SandboxFailed(f"the sandbox broke: {message['why']}")
-        return message, received
-
-
-def _readable(descriptor: int, seconds: float) -> bool:
-    """Whether something can be read, or has ended, in this time; `select` knows no descriptor above 1,023."""
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    return bool(poll.poll(seconds * 1000))
+        return messages.receive(self._connection, self._deadline, descriptors)
 
 
 def warm_for(job: Job) -> str:
     """The kind of calls that the child should be warm for."""
     return "real" if any(call.mode is Mode.REAL for call in job.calls) or not job.calls else "fake"
-
-
-def _seen(ended: Ended, job: Job) -> tuple[Outcome, str]:
-    """How a run ended, in our vocabulary and in words: the limit, its value and what was used."""
-    details = ended.details
-    match ended.how:
-        case "violation":
-            return Outcome.VIOLATION, f"the system call {details['call']}, which no solution needs, was stopped"
-        case "malformed":
-            return Outcome.MALFORMED, "something other than a result was written to the channel for results"
-        case "time":
-            used, kind, limit = details["used"], details["kind"], details["limit"]
-            return Outcome.TIME_LIMIT, f"{used:.1f} s of {kind} were used, {limit:g} s are allowed"
-        case "memory":
-            return (
-                Outcome.MEMORY_LIMIT,
-                f"{_mib(details['used'])} of memory were used, {_mib(details['limit'])} are allowed",
-            )
-        case "starved":
-            return (
-                Outcome.MEMORY_LIMIT,
-                f"all processes together needed more than the {_mib(job.limits.memory_bytes)} allowed",
-            )
-        case "output":
-            return (
-                Outcome.OUTPUT_LIMIT,
-                f"more than the {job.limits.output_bytes >> 10} KiB were printed that are allowed",
-            )
-        case "files":
-            return (
-                Outcome.OUTPUT_LIMIT,
-                f"files of {_mib(details['used'])} were written, {_mib(details['limit'])} are allowed",
-            )
-        case _:
-            return _death(details)
-
-
-def _death(details: dict[str, Any]) -> tuple[Outcome, str]:
-    code = details.get("code", 0)
-    if details.get("starved"):
-        return Outcome.MEMORY_LIMIT, "the kernel ended the process because its memory ran out"
-    if code == -signal.SIGSYS:
-        return Outcome.VIOLATION, "a system call of a foreign kind was stopped"
-    if code < 0:
-        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-        return Outcome.DIED, f"the process was killed by {name}"
-    return Outcome.DIED, f"the process ended with exit status {code} before it gave a result"
-
-
-def _mib(count: float) -> str:
-    return f"{count / (1 << 20):.0f} MiB"
-
-
-def _text(output: bytearray) -> str:
-    return output.decode("utf-8", errors="replace")

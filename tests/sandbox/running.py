@@ -74,4 +74,5 @@ def run(box: Sandbox, source: str, made: int | Sequence[Call] = 1, **options: An
     *reports, end = seen
     assert isinstance(end, RunEnd)
     assert all(isinstance(report, CaseReport) for report in reports)
+    assert [report.call for report in reports] == list(range(-1, len(reports) - 1)), "a report for each, in order"
     return Seen(reports=tuple(reports), end=end)  # type: ignore[arg-type]

@@ -104,6 +104,7 @@ def test_a_well_formed_reply_is_a_value(box: Sandbox) -> None:
         "send(blob(report(returned={'plain': False, 'what': 'Tensor'}), nine))",
         "send(blob(report(returned={'plain': 1, 'what': 'Tensor'}), nine))",
         "send(blob(report(returned=None), nine))",
+        "send(blob(report(returned=None)))",
         "send(blob(report(), {'result': ('F32', [4], bytes(16))}))",
         "send(blob(report(), {'result': ('F64', [3], bytes(24))}))",
         "send(blob(report(), {'result': ('F32', [3], bytes(8))}))",
