@@ -1,4 +1,4 @@
-"""`python -m bench.sandboxes`: milliseconds per submission in each kind of sandbox, beside a cold container, in one run.
+"""`python -m bench.sandboxes`: milliseconds per submission in each kind of sandbox, beside a cold container, in one go.
 
 Needs a Docker Engine and the image grader-sandbox. Goals: shared and socket at most 1.5 times local; single, from its
 pool, under 300 ms; all at least 20 times faster than a container that starts cold and imports torch.
@@ -29,8 +29,7 @@ from grader.sandbox.docker import DockerSandbox
 from grader.sandbox.local import LocalSandbox
 from grader.sandbox.socket import SocketSandbox
 
-WARM_UP, EACH, FROM_POOL, COLD = 10, 60, 4, 3
-FILLING_S = 30.0
+WARM_UP, EACH, FROM_POOL, COLD = 10, 60, 10, 3
 _COLD = "import torch; x = torch.ones(2, 3); (torch.tanh(x @ x.T) * torch.sigmoid(x @ x.T)).sum()"
 
 
@@ -44,12 +43,12 @@ def main() -> None:
     cold_ms = statistics.median(cold(options.image) for _ in range(COLD))
     print(f"{'cold container':<16}{cold_ms:8.1f} ms")
     local_ms = None
-    for name, sandbox, pause_s in sandboxes(options):
+    for name, sandbox in sandboxes(options):
         grade = grading(asked, cases, source, sandbox)
-        time.sleep(pause_s)
-        for _ in range(0 if pause_s else WARM_UP):
-            grade()
-        times = [grade() for _ in range(FROM_POOL if pause_s else EACH)]
+        if name.endswith("single"):
+            times = [grade() for _ in range(FROM_POOL) if is_full(sandbox)]
+        else:
+            times = [grade() for _ in range(WARM_UP + EACH)][WARM_UP:]
         median = statistics.median(times)
         local_ms = local_ms or median
         print(
@@ -59,20 +58,27 @@ def main() -> None:
         )
 
 
-def sandboxes(options: Options) -> Iterator[tuple[str, Sandbox, float]]:
-    """Each sandbox, started, with the seconds to wait until its pool is full."""
+def is_full(sandbox: Sandbox) -> bool:
+    """True, once all containers of the pool are ready."""
+    while isinstance(sandbox, DockerSandbox) and not sandbox.is_full():
+        time.sleep(0.1)
+    return True
+
+
+def sandboxes(options: Options) -> Iterator[tuple[str, Sandbox]]:
+    """Each sandbox, started."""
     with closing(LocalSandbox()) as local:
         local.start()
-        yield "local", local, 0.0
+        yield "local", local
     with service(options) as sandbox:
-        yield "socket", sandbox, 0.0
+        yield "socket", sandbox
     with closing(DockerSandbox(options)) as shared:
         shared.start()
-        yield "docker, shared", shared, 0.0
+        yield "docker, shared", shared
     # two runs a submission, one for real and one for fake tensors
-    with closing(DockerSandbox(replace(options, policy="single", pool=2 * FROM_POOL + 1))) as single:
+    with closing(DockerSandbox(replace(options, policy="single", pool=2))) as single:
         single.start()
-        yield "docker, single", single, FILLING_S
+        yield "docker, single", single
 
 
 @contextmanager

@@ -12,10 +12,10 @@ next try finds out whether it is back. Starting a container takes seconds, and n
 from __future__ import annotations
 
 import contextlib
-import queue
 import socket
 import threading
 import time
+from collections import deque
 from concurrent.futures import Future
 
 from grader.errors import SandboxError, SandboxFailed, SandboxUnavailable
@@ -53,6 +53,10 @@ class DockerSandbox:
             self.close()
             raise SandboxUnavailable(str(error)) from error
 
+    def is_full(self) -> bool:
+        """Whether every container that should wait is ready."""
+        return all(guest.is_full() for guest in (self._cpu, *self._each_gpu))
+
     def run(self, job: Job) -> Reports:
         """See `grader.sandbox.base`."""
         return self._gpus.run(job) if needs_gpu(job) else self._cpu.run(job)
@@ -81,6 +85,10 @@ class Warm:
         """In a child of the container that is there."""
         return self._lanes.run(job)
 
+    def is_full(self) -> bool:
+        """Whether it is there."""
+        return self._current is not None
+
     def close(self) -> None:
         """Removes it."""
         self._lanes.close()
@@ -108,20 +116,22 @@ class Pool:
 
     def __init__(self, engine: Engine, gpu: str | None, size: int) -> None:
         self._engine, self._gpu, self._size = engine, gpu, size
-        self._waiting: queue.SimpleQueue[Future[tuple[Started, Lane]]] = queue.SimpleQueue()
+        self._waiting: deque[Future[tuple[Started, Lane]]] = deque()
         self._closed = False
 
     def start(self) -> None:
         """Starts all, and waits for the first."""
         for _ in range(self._size):
             self._add()
-        first = self._waiting.get()
-        first.exception()
-        self._waiting.put(first)
-        first.result()
+        self._waiting[0].result()
+
+    def is_full(self) -> bool:
+        """Whether all that should wait are ready."""
+        waiting = tuple(self._waiting)
+        return len(waiting) >= self._size and all(one.done() for one in waiting)
 
     def run(self, job: Job) -> Reports:
-        """In the next container; another one is started in its place."""
+        """In the container that has waited longest; another one is started when the run is over."""
         for number in range(_TRIES):
             started, lane = self._next()
             try:
@@ -132,29 +142,42 @@ class Pool:
                 if number == _TRIES - 1:
                     raise
             finally:
-                self._engine.in_background(self._engine.remove, started)
+                self._let_go(started)
 
     def close(self) -> None:
         """Removes all that wait."""
         self._closed = True
-        with contextlib.suppress(queue.Empty):
-            while True:
-                with contextlib.suppress(SandboxError):
-                    started, lane = self._waiting.get_nowait().result()
-                    lane.close()
-                    self._engine.remove(started)
+        while self._waiting:
+            with contextlib.suppress(SandboxError):
+                started, lane = self._waiting.popleft().result()
+                lane.close()
+                self._engine.remove(started)
 
     def _next(self) -> tuple[Started, Lane]:
-        """The one that was started first. A start that failed is told, and tried anew by whoever comes next."""
-        if self._waiting.empty():
+        """A start that failed is told, and tried anew by whoever comes next."""
+        try:
+            future = self._waiting.popleft()
+        except IndexError:
+            future = self._engine.in_background(self._make)
+        try:
+            return future.result()
+        except SandboxError:
+            self._fill()
+            raise
+
+    def _let_go(self, started: Started) -> None:
+        if self._closed:
+            self._engine.remove(started)
+        else:
+            self._engine.in_background(self._engine.remove, started)
+            self._fill()
+
+    def _fill(self) -> None:
+        while len(self._waiting) < self._size and not self._closed:
             self._add()
-        future = self._waiting.get()
-        if not self._closed:
-            self._add()
-        return future.result()
 
     def _add(self) -> None:
-        self._waiting.put(self._engine.in_background(self._make))
+        self._waiting.append(self._engine.in_background(self._make))
 
     def _make(self) -> tuple[Started, Lane]:
         started = self._engine.start(self._gpu)
