@@ -1,8 +1,8 @@
 """A version of a problem's cases as files, and back.
 
-manifest.json         every case (what is called, tags, sha256), the sources that made them (sha256),
-inputs.safetensors' sha256.
-                      The version is its hash: the same seed and sources give the same bytes on any machine.
+manifest.json         every case (what is called, tags, sha256), and the sha256 of the sources that made them and of
+                      inputs.safetensors. The version is its hash: the same seed and sources give the same bytes on any
+                      machine.
 inputs.safetensors    the storage of every tensor that is passed, as bytes: "<case>/<argument>"
 derived.json          when and of which seed it was made, and the sha256 of the two files below, which may differ in the
                       last bits between machines

@@ -7,9 +7,8 @@ reference.py    reference(*args, **kwargs) -> the exact answer, float64, of floa
 cases.py        recipes() -> an iterable of `draw.Recipe`. Optionally INGREDIENTS: tag -> the dtypes in which a hidden
                 case has to carry it.
 mistakes.py     either explanations(..., dtype=name), which yields (mistakes' ids, output, unit of rounding) for every
-mistake
-                and every pair of them, those to prefer first, the same ids for every call, with None for output and
-                unit where such code raises; or, simpler, one function for each mistake, named by its id and called
+                mistake and every pair of them, those to prefer first, the same ids for every call, with None for output
+                and unit where such code raises; or, simpler, one function for each mistake, named by its id and called
                 like the reference.
 """
 
@@ -17,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -132,10 +132,19 @@ def _moved(value: Any, eps: float, draw: Draw) -> Any:
 
 
 def sources(problem: Problem) -> dict[str, str]:
-    """sha256 of every file that decides about the cases, the package's and the generator's own."""
+    """sha256 of all that decides about the cases: the package's files and keys, and the generator's own files."""
     files = {name: problem.root / name for name in AUTHORED}
     files |= {f"grader/{name}": Path(__file__).with_name(name) for name in MADE_BY}
     try:
-        return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+        found = {name: path.read_bytes() for name, path in files.items()}
     except OSError as error:
         raise ProblemError(f"{error.filename}: {error.strerror}: every package has this file") from error
+    found["problem.toml, starter.py"] = _deciding_keys(problem)
+    return {name: hashlib.sha256(data).hexdigest() for name, data in found.items()}
+
+
+def _deciding_keys(problem: Problem) -> bytes:
+    """What of the record the cases depend on: a text that was mended is no reason to make them anew."""
+    entry, mistakes = problem.entry, [mistake.id for mistake in problem.mistakes]
+    keys = [problem.public_seed, problem.checks, entry.kind, entry.name, entry.result, mistakes, problem.starter]
+    return json.dumps(keys).encode()

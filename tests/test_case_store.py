@@ -195,6 +195,15 @@ def test_a_changed_package_gets_new_cases_from_the_same_seed(package: Problem, s
     assert json.loads((store / "active").read_text())["sources"] == case_store.sources(package)
 
 
+def test_a_changed_public_seed_gets_new_cases(package: Problem, store: Path) -> None:
+    """Public cases follow `public_seed`, hidden ones stay; a mended title is no reason to make cases anew."""
+    old = load_active(package)
+    assert load_active(package.model_copy(update={"title": "Another"})).version == old.version
+    new = load_active(package.model_copy(update={"public_seed": package.public_seed + 1}))
+    changed = {case.visibility for case, before in zip(new.cases, old.cases, strict=True) if case.call != before.call}
+    assert changed == {"public"}
+
+
 def test_versions_travel_as_files(
     package: Problem, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,6 @@ sizes and shapes, reads the inputs from shared memory, and measures time and mem
 from __future__ import annotations
 
 import contextlib
-import errno
 import inspect
 import linecache
 import mmap
@@ -16,7 +15,6 @@ import resource
 import sys
 import time
 import types
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from json import JSONEncoder
 from typing import Any
@@ -24,12 +22,9 @@ from typing import Any
 import torch
 from torch._subclasses import FakeTensor, FakeTensorMode
 
-from grader.sandbox.guest import tensors, wire
+from grader.sandbox.guest import raised, tensors, wire
 
 FILE = "submission.py"
-_MESSAGE_CHARACTERS = 4000
-_FRAMES = 30
-_LIMITS = {errno.EMFILE: "descriptors", errno.EFBIG: "files", errno.ENOSPC: "files"}
 _RESERVE_BYTES = 64 << 20  # kept back from the memory limit, so that a full child can still say so
 _REHEARSED = """
 import torch
@@ -164,8 +159,8 @@ def _what_is_wrong(child: Child, request: dict[str, Any]) -> dict[str, Any] | No
     """None if the source defines what was asked for and it takes the calls; else what was expected and found."""
     name, entry = request["name"], child.entry
     if entry is None or not callable(entry) or (child.kind == "module" and not isinstance(entry, type)):
-        names = [_clean(n) for n, v in vars(sys.modules["submission"]).items() if type(n) is str and callable(v)]
-        found = _class_text(type(entry), "__name__") if entry is not None else None
+        names = [raised.clean(n) for n, v in vars(sys.modules["submission"]).items() if type(n) is str and callable(v)]
+        found = raised.class_text(type(entry), "__name__") if entry is not None else None
         return {"missing": name, "found": found, "defined": [n for n in names if not n.startswith("_")][:50]}
     try:
         signature = inspect.signature(entry)
@@ -176,8 +171,8 @@ def _what_is_wrong(child: Child, request: dict[str, Any]) -> dict[str, Any] | No
             signature.bind(*[None] * count, **dict.fromkeys(keywords))
         except TypeError as error:
             return {
-                "signature": _clean(f"{name}{signature}", 500),
-                "reason": _clean(str(error), 500),
+                "signature": raised.clean(f"{name}{signature}", 500),
+                "reason": raised.clean(str(error), 500),
                 "count": count,
                 "keywords": keywords,
             }
@@ -298,63 +293,12 @@ def _gradients(
     return {f"gradient.{name}": tensors.on_cpu(gradient) for name, gradient in named.items()}
 
 
-# ---------------------------------------------------------------- exceptions
-
-
 def _tell(error: BaseException) -> dict[str, Any]:
-    """An exception as data. Nothing in it is trusted to behave: names, texts and tracebacks may raise or lie."""
+    """An exception as data. A child that is full gets its reserve first, or it could not even say so."""
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
-    kind = type(error)
-    if isinstance(error, OSError) and type(error.errno) is int and error.errno in _LIMITS:
-        _flags.add(_LIMITS[error.errno])
-    told: dict[str, Any] = {
-        "type": _class_text(kind, "__name__"),
-        "module": _class_text(kind, "__module__"),
-        "message": _clean(_attempt(lambda: _text_of(error, kind)), _MESSAGE_CHARACTERS),
-    }
-    frames = list(_frames(error))[-_FRAMES:]
-    if isinstance(error, SyntaxError) and kind.__module__ == "builtins":
-        text = _clean(error.text, _MESSAGE_CHARACTERS) if type(error.text) is str else None
-        told |= {"line": _number(error.lineno), "column": _number(error.offset), "text": text}
-        told["message"] = _clean(_attempt(lambda: str(error.msg)), _MESSAGE_CHARACTERS)
-    return told | {"frames": frames} | ({"line": frames[-1][0]} if frames else {})
-
-
-def _class_text(kind: type, name: str) -> str:
-    if name == "__name__":
-        return _clean(str(type.__dict__["__name__"].__get__(kind)))
-    module = type.__dict__["__dict__"].__get__(kind).get("__module__", "builtins")
-    return _clean(module) if type(module) is str else "?"
-
-
-def _clean(text: str, length: int = 100) -> str:
-    """So much of a text as a reply may hold, without the halves of characters that are no Unicode."""
-    return text[:length].encode("utf-8", "replace").decode()
-
-
-def _number(value: Any) -> int | None:
-    """A line or column, if it is one."""
-    return value if type(value) is int and 0 <= value <= 1 << 20 else None
-
-
-def _text_of(error: BaseException, kind: type) -> str:
-    text = str(error)
-    return text if type(text) is str else ""
-
-
-def _attempt(action: Callable[[], str]) -> str:
-    try:
-        return action()
-    except BaseException:
-        return "(the exception's text could not be read: it raised an exception itself)"
-
-
-def _frames(error: BaseException) -> Iterator[tuple[int, str]]:
-    entry = BaseException.__dict__["__traceback__"].__get__(error)
-    while entry is not None:
-        code = entry.tb_frame.f_code
-        if code.co_filename == FILE:
-            yield _number(entry.tb_lineno) or 0, _clean(code.co_name)
-        entry = entry.tb_next
+    limit = raised.limit_of(error)
+    if limit is not None:
+        _flags.add(limit)
+    return raised.tell(error, FILE)
