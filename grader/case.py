@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,9 @@ class Case:
     shape, dtype and device count, and the result is indicative). tags: the ingredients that the case carries.
     shape, dims: of the result; dims are names for messages, such as ("B", "T", "d_ff").
     expected, allowance: float64 of that shape; None for "device". |actual - expected| <= allowance is right: the
-    accepted factor is already in it.
+    accepted factor is already in it. gradients: of the result's sum, where they are judged: by argument or parameter,
+    (expected, allowance). quantities, regions: of public cases, what the package says of each element: numbers by name
+    ("gate"), and flags by the words for a region ("|gate| > gate_cap").
     """
 
     name: str
@@ -43,6 +45,11 @@ class Case:
     result_dtype: str
     expected: torch.Tensor | None = field(repr=False, compare=False)
     allowance: torch.Tensor | None = field(repr=False, compare=False)
+    gradients: Mapping[str, tuple[torch.Tensor, torch.Tensor]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    quantities: Mapping[str, torch.Tensor] = field(default_factory=dict, repr=False, compare=False)
+    regions: Mapping[str, torch.Tensor] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)

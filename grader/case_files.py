@@ -6,7 +6,8 @@ manifest.json         every case (what is called, tags, sha256), and the sha256 
 inputs.safetensors    the storage of every tensor that is passed, as bytes: "<case>/<argument>"
 derived.json          when and of which seed it was made, and the sha256 of the two files below, which may differ in the
                       last bits between machines
-expected.safetensors  "<case>/expected", "<case>/allowance", float64
+expected.safetensors  "<case>/expected", "<case>/allowance", float64; where gradients are judged the same below
+                      "<case>/gradient/<argument>"; of public cases "<case>/quantity/<name>", "<case>/region/<words>"
 mistakes.safetensors  what every named mistake answers, see `explain`
 """
 
@@ -103,7 +104,22 @@ def pack_answers(cases: Sequence[Case]) -> bytes:
         if case.expected is not None and case.allowance is not None:
             arrays[f"{case.name}/expected"] = case.expected.numpy()
             arrays[f"{case.name}/allowance"] = case.allowance.numpy()
+        for name, (expected, allowance) in case.gradients.items():
+            arrays[f"{case.name}/gradient/{name}/expected"] = expected.numpy()
+            arrays[f"{case.name}/gradient/{name}/allowance"] = allowance.numpy()
+        arrays |= {f"{case.name}/quantity/{name}": values.numpy() for name, values in case.quantities.items()}
+        arrays |= {f"{case.name}/region/{words}": mask.numpy() for words, mask in case.regions.items()}
     return save(arrays)
+
+
+def _below(answers: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
+    return {key.removeprefix(prefix): value for key, value in answers.items() if key.startswith(prefix)}
+
+
+def _gradients(answers: Mapping[str, torch.Tensor], name: str) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
+    found = _below(answers, f"{name}/gradient/")
+    names = [key.removesuffix("/expected") for key in found if key.endswith("/expected")]
+    return {one: (found[f"{one}/expected"], found[f"{one}/allowance"]) for one in names}
 
 
 def unpack(files: Mapping[str, bytes], where: str) -> tuple[Case, ...]:
@@ -153,4 +169,7 @@ def _unpack_case(
         dims=tuple(entry["dims"]),
         expected=answers.get(f"{name}/expected"),
         allowance=answers.get(f"{name}/allowance"),
+        gradients=_gradients(answers, name),
+        quantities=_below(answers, f"{name}/quantity/"),
+        regions=_below(answers, f"{name}/region/"),
     )

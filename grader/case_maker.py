@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from grader.case import DEVICE, HIDDEN, PUBLIC, VALUES, Case
-from grader.draw import Arguments, Draw, Recipe, tensor_value, to_double, to_value
+from grader.counterexamples import kept_recipes
+from grader.draw import Arguments, Draw, Recipe, in_double, tensor_value, to_double, to_value
 from grader.errors import ProblemError
-from grader.package import Code
+from grader.gradients import expected_gradients
+from grader.package import Code, blamed_on
 from grader.records import Call, TensorValue
 
 if TYPE_CHECKING:
@@ -26,53 +29,86 @@ if TYPE_CHECKING:
 FACTOR = 8
 """An error of this many units of rounding is accepted; what that is measured on stands in docs/decisions."""
 
+WIDEST_BYTES = 8
+"""Of an element, in float64: a result of a wider dtype than asked for still comes back, and can be diagnosed."""
+
 TRIES = 8
 LEADING = ("B", "T")
+Tensors = Mapping[str, torch.Tensor]
 
 
 def make_cases(problem: Problem, code: Code, seed: bytes) -> tuple[Case, ...]:
     """All cases: public ones from the package's own seed, hidden ones from the secret one. Raises ProblemError."""
-    starter = load_starter(problem)
-    cases = tuple(_make_one(problem, code, recipe, (seed, starter)) for recipe in code.recipes())
+    cases = draw_cases(problem, code, seed)
     check_set(problem, code, cases)
     return cases
 
 
-def _make_one(problem: Problem, code: Code, recipe: Recipe, given: tuple[bytes, Starter]) -> Case:
+def draw_cases(problem: Problem, code: Code, seed: bytes, without: str = "") -> tuple[Case, ...]:
+    """The same without a look at all of them together; those that carry the tag `without` are left out."""
+    starter = load_starter(problem)
+    with blamed_on(problem.root / "cases.py", "`recipes()` fails"):
+        recipes = [(recipe, seed) for recipe in code.recipes()]
+    last = next((place for place, (recipe, _) in enumerate(recipes) if recipe.kind == DEVICE), len(recipes))
+    recipes[last:last] = kept_recipes(problem, code)
+    return tuple(
+        make_one(problem, code, recipe, (own, starter)) for recipe, own in recipes if without not in recipe.tags
+    )
+
+
+def make_one(problem: Problem, code: Code, recipe: Recipe, given: tuple[bytes, Starter]) -> Case:
+    """The case of one recipe, drawn from the seed (a public one from the package's own)."""
     seed, starter = given
     own = b"public %d" % problem.public_seed if recipe.visibility == PUBLIC else seed
     fault = ""
     for attempt in range(TRIES):
         draw = Draw(own, problem.slug.encode(), (recipe.stream or recipe.name).encode(), b"%d" % attempt)
-        case = build_case(problem, code, recipe, recipe.arguments(draw))
+        with blamed_on(problem.root / "cases.py", f"case {recipe.name!r} can't be made"):
+            case = build_case(problem, code, recipe, recipe.arguments(draw))
         fault = why_not(case, starter)
         if not fault:
             return case
-    raise ProblemError(f"{problem.root / 'cases.py'}: case {recipe.name!r} can't tell: {fault}")
+    raise ProblemError(f"{problem.root / 'cases.py'}: case {recipe.name!r} can't tell, {fault}: choose other inputs")
 
 
 def build_case(problem: Problem, code: Code, recipe: Recipe, arguments: Arguments) -> Case:
     """One case with its expected answer and allowance."""
-    call = make_call(recipe, arguments)
+    call = make_call(problem, recipe, arguments)
     args, kwargs = in_double(call)
     expected = code.reference(*args, **kwargs)
     shape, compared = tuple(expected.shape), recipe.kind == VALUES
+    told = code.quantities is not None and recipe.visibility == PUBLIC and compared
     return Case(
         name=recipe.name,
         visibility=recipe.visibility,
         kind=recipe.kind,
         dtype=recipe.dtype,
         tags=recipe.tags,
-        call=call,
+        call=replace(call, result_bytes=max(call.result_bytes, WIDEST_BYTES * expected.numel())),
         shape=shape,
         dims=name_dimensions(problem.entry.result, len(shape)),
         result_dtype=recipe.dtype,
         expected=expected.contiguous() if compared else None,
         allowance=FACTOR * code.rounding(*args, dtype=recipe.dtype, **kwargs).contiguous() if compared else None,
+        gradients=expected_gradients(code.reference, call, recipe.dtype) if call.want_gradients else {},
+        quantities=quantities_of(code, args, kwargs, expected) if told else {},
+        regions=regions_of(code, args, kwargs, expected) if told else {},
     )
 
 
-def make_call(recipe: Recipe, arguments: Arguments) -> Call:
+def quantities_of(code: Code, args: tuple[Any, ...], kwargs: dict[str, Any], like: torch.Tensor) -> Tensors:
+    """What the package measures at each element of the result, by name."""
+    found = code.quantities(*args, **kwargs) if code.quantities else {}
+    return {name: values.double().expand_as(like).contiguous() for name, values in found.items()}
+
+
+def regions_of(code: Code, args: tuple[Any, ...], kwargs: dict[str, Any], like: torch.Tensor) -> Tensors:
+    """Where each of the package's regions is, by its words."""
+    found = code.regions(*args, **kwargs) if code.regions else {}
+    return {words: mask.expand_as(like).contiguous() for words, mask in found.items()}
+
+
+def make_call(problem: Problem, recipe: Recipe, arguments: Arguments) -> Call:
     """The call as it travels."""
     return Call(
         args=tuple(to_value(argument) for argument in arguments.args),
@@ -82,15 +118,8 @@ def make_call(recipe: Recipe, arguments: Arguments) -> Call:
         mode=recipe.mode,
         same_memory=recipe.same_memory,
         backward=recipe.backward,
+        want_gradients=recipe.backward and "gradient" in problem.checks,
     )
-
-
-def in_double(call: Call) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """A call's arguments as the package's functions take them."""
-    kwargs = {name: to_double(value) for name, value in call.kwargs.items()}
-    if call.init or call.state:
-        kwargs |= {"init": dict(call.init), "state": {name: to_double(value) for name, value in call.state.items()}}
-    return tuple(to_double(value) for value in call.args), kwargs
 
 
 def name_dimensions(result: Sequence[str], count: int) -> tuple[str, ...]:
@@ -155,7 +184,7 @@ def _junk(case: Case, starter: Starter) -> Iterator[tuple[str, torch.Tensor]]:
 
 def check_set(problem: Problem, code: Code, cases: Sequence[Case]) -> None:
     """What must hold for all cases together. Raises ProblemError."""
-    fault = _fault_of_set(cases) or next(missing_ingredients(code, cases), "")
+    fault = fault_of_set(cases) or next(missing_ingredients(code, cases), "")
     if fault:
         raise ProblemError(f"{problem.root / 'cases.py'}: {fault}")
 
@@ -169,7 +198,8 @@ def missing_ingredients(code: Code, cases: Sequence[Case]) -> Iterator[str]:
                 yield f"no hidden {dtype} case carries the ingredient {tag!r}: add one"
 
 
-def _fault_of_set(cases: Sequence[Case]) -> str:
+def fault_of_set(cases: Sequence[Case]) -> str:
+    """What is wrong with these cases as a set; "" if nothing."""
     names = [case.name for case in cases]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
@@ -179,14 +209,15 @@ def _fault_of_set(cases: Sequence[Case]) -> str:
     first = cases[0] if cases else None
     if first is None or first.visibility != PUBLIC or first.expected is None or not bool((first.expected != 0).all()):
         return "the first case must be public, and its answer without zeros"
-    return next(filter(None, (_fault_of_repeat(*pair) for pair in pairwise(cases))), "")
+    return next(filter(None, (fault_of_repeat(*pair) for pair in pairwise(cases))), "")
 
 
 def _rank(case: Case) -> int:
     return 2 if case.kind == DEVICE else int(case.visibility != PUBLIC)
 
 
-def _fault_of_repeat(before: Case, case: Case) -> str:
+def fault_of_repeat(before: Case, case: Case) -> str:
+    """Why a case can't use the memory of the one before it; "" if it can, or does not want to."""
     if case.call.same_memory and (_layout(before.call) != _layout(case.call) or _rank(before) != _rank(case)):
         return f"{case.name!r} is to use the memory of {before.name!r}: both need the same dtypes, shapes and layouts"
     return ""

@@ -14,18 +14,13 @@ activation counts there first.
 
 from __future__ import annotations
 
-import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from filelock import FileLock
-from platformdirs import user_data_dir
 
 from grader.case import HIDDEN, CaseSet, Version
 from grader.case_files import (
@@ -41,6 +36,7 @@ from grader.case_files import (
     unpack,
     version_of,
 )
+from grader.case_folder import folder_of, locked, no_word
 from grader.case_maker import make_cases
 from grader.durable import altered, read, read_json, sync, write
 from grader.errors import CasesError, UsageError
@@ -56,30 +52,6 @@ SEED_BYTES = 32
 Check = Callable[[CaseSet], None]
 
 
-def data_root() -> Path:
-    """GRADER_DATA_DIR, or the user's data directory."""
-    return Path(os.environ.get("GRADER_DATA_DIR") or user_data_dir("grader"))
-
-
-def folder_of(problem: Problem) -> Path:
-    """The folder of the problem's versions, made if need be."""
-    folder = data_root() / "cases" / problem.slug
-    try:
-        folder.parent.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for path in (folder.parent, folder):
-            path.mkdir(exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise CasesError(f"{folder}: {error.strerror}: let GRADER_DATA_DIR name a folder to write to") from error
-    return folder
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Alone with the problem's versions; a second process waits."""
-    with FileLock(folder / "lock", mode=0o600):
-        yield
-
-
 def load_active(problem: Problem) -> CaseSet:
     """The active cases; made on first use with a random secret seed, and anew (same seed) when the package changed."""
     folder = _synced(problem)
@@ -91,17 +63,28 @@ def load_active(problem: Problem) -> CaseSet:
 
 
 def regenerate(
-    problem: Problem, seed: int | None = None, *, check: Check | None = None, activate: bool = True
+    problem: Problem,
+    seed: int | None = None,
+    *,
+    check: Check | None = None,
+    activate: bool = True,
+    on_wait: Callable[[], None] = no_word,
 ) -> CaseSet:
     """Makes the cases anew (a random seed if none is given), lets `check` look at them, then activates them.
 
-    What `check` raises is passed on, and the old cases stay active; without `activate` they do so in any case. Raises
-    CasesError.
+    What `check` raises is passed on, and the old cases stay active; without `activate` they do so in any case. on_wait
+    is called where another process is at it, and has to be waited for. Raises CasesError.
     """
     folder = folder_of(problem)
     secret = secrets.token_bytes(SEED_BYTES) if seed is None else b"seed %d" % seed
-    with locked(folder):
+    with locked(folder, on_wait):
         return _make(problem, folder, secret, check, activate)
+
+
+def active(problem: Problem) -> CaseSet | None:
+    """The active cases as they stand, whatever the package's files say now; None where there are none yet."""
+    folder = _synced(problem)
+    return load_version(folder / read_active(folder)["version"]) if (folder / "active").exists() else None
 
 
 def rollback(problem: Problem, version: str) -> CaseSet:
@@ -119,8 +102,8 @@ def rollback(problem: Problem, version: str) -> CaseSet:
 def list_versions(problem: Problem) -> tuple[Version, ...]:
     """Stored versions, newest first."""
     folder = _synced(problem)
-    active = read_active(folder).get("version") if (folder / "active").exists() else None
-    found = [_describe(folder / name, name == active) for name in _stored(folder)]
+    current = read_active(folder).get("version") if (folder / "active").exists() else None
+    found = [_describe(folder / name, name == current) for name in _stored(folder)]
     return tuple(sorted(found, key=lambda version: version.created_at, reverse=True))
 
 
@@ -253,10 +236,10 @@ def _point_to(problem: Problem, folder: Path, version: str) -> None:
 
 def read_active(folder: Path) -> dict[str, Any]:
     """{version, sources}. Raises CasesError where it can't be read."""
-    active = read_json(folder / "active")
-    if active.keys() != {"version", "sources"}:
+    said = read_json(folder / "active")
+    if said.keys() != {"version", "sources"}:
         raise altered(folder / "active")
-    return active
+    return said
 
 
 def _read_derived(folder: Path) -> dict[str, Any]:

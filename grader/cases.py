@@ -5,7 +5,7 @@ disk by `case_store`; the records are in `case`. Importing this imports torch.
 """
 
 from grader.case import DEVICE, HIDDEN, PUBLIC, VALUES, Case, CaseSet, Version
-from grader.case_store import export_version, import_version, list_versions, load_active, regenerate, rollback
+from grader.case_store import active, export_version, import_version, list_versions, load_active, regenerate, rollback
 from grader.custom import custom_case
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Case",
     "CaseSet",
     "Version",
+    "active",
     "custom_case",
     "export_version",
     "import_version",

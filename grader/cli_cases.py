@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from grader import problem
-from grader.errors import CheckFailed
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Hidden cases: make anew, list, roll back.")
 
@@ -19,20 +18,21 @@ Problem = Annotated[str, typer.Argument(metavar="PROBLEM", help="The problem's s
 @app.command()
 def regenerate(
     slug: Problem,
+    *,
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same bytes; random if not given.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Make and check, but store and activate nothing.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Say which cases change.")] = False,
+    stress: Annotated[int, typer.Option(min=0, metavar="N", help="First try N further seeds.")] = 0,
+    sandbox: Annotated[
+        Literal["local", "socket", "docker", "none"],
+        typer.Option(envvar="GRADER_SANDBOX", help="Where submissions run; none: unconfined, with all your rights."),
+    ] = "local",
 ) -> None:
     """Make the hidden cases anew, check them, activate them in one step. A failed check changes nothing and exits 1."""
-    from grader import cases  # noqa: PLC0415  (imports torch)
-    from grader.checking import checker  # noqa: PLC0415
+    from grader.cli_regenerate import Wish, regenerate_cases  # noqa: PLC0415  (starts the sandbox, imports torch)
 
-    asked = problem.load(slug)
-    try:
-        with checker(asked) as check:
-            made = cases.regenerate(asked, seed, check=check)
-    except CheckFailed as error:
-        typer.echo(f"grader: {error}; the old cases stay active", err=True)
-        raise typer.Exit(1) from error
-    typer.echo(f"{asked.slug}: version {made.version} is active, with {len(made.cases)} cases")
+    wish = Wish(seed=seed, dry_run=dry_run, diff=diff, stress=stress, sandbox=sandbox)
+    raise typer.Exit(regenerate_cases(problem.load(slug), wish))
 
 
 @app.command("list")

@@ -54,6 +54,8 @@ def grade_files(slug: str, names: Sequence[str], *, as_json: bool, sandbox: str,
         except KeyboardInterrupt:
             ready.close()
             os._exit(INTERRUPTED)  # threads that wait for a submission would hold us up until its time limit
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)  # nobody reads what is left when the reader has gone
 
 
 @contextmanager

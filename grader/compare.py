@@ -82,6 +82,15 @@ def to_numbers(actual: bytes | torch.Tensor, dtype: str) -> Numbers:
     return np.frombuffer(actual, dtype=np.dtype(dtype).newbyteorder("<")).astype(np.float64)
 
 
+def right_elements(actual: bytes | torch.Tensor, case: Case) -> Flags:
+    """Which elements are right, in row-major order."""
+    assert case.expected is not None and case.allowance is not None, case.name
+    values, expected = to_numbers(actual, case.result_dtype), case.expected.numpy().ravel()
+    with np.errstate(invalid="ignore", over="ignore"):
+        right = np.abs(values - expected) <= case.allowance.numpy().ravel()
+    return np.asarray(right | (values == expected) | (np.isnan(values) & np.isnan(expected)))
+
+
 def worst_in_allowances(actual: bytes | torch.Tensor, case: Case) -> float:
     """The largest error in units of the allowance: at most 1 if all is right, infinite for NaN; 0 without elements."""
     assert case.expected is not None and case.allowance is not None, case.name

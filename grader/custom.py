@@ -10,14 +10,14 @@ import numpy as np
 import torch
 
 from grader.case import PUBLIC, Case
-from grader.case_maker import build_case, in_double, make_call
-from grader.draw import DTYPES, Arguments, Array, Recipe
+from grader.case_maker import build_case, make_call
+from grader.draw import DTYPES, Arguments, Array, Recipe, in_double
 from grader.errors import UsageError
 from grader.package import Code, load_code
 from grader.records import Call, Scalar
 
 if TYPE_CHECKING:
-    from grader.problem import Parameter, Problem
+    from grader.problem import Entry, Parameter, Problem
 
 NAME = "your-inputs"
 LARGEST = 10_000
@@ -52,7 +52,7 @@ def custom_case(problem: Problem, literals: Mapping[str, Any]) -> Case:
     recipe = Recipe(name=NAME, arguments=lambda draw: arguments, dtype=dtypes.pop(), visibility=PUBLIC)
     code = load_code(problem)
     try:
-        if result_size(code, make_call(recipe, arguments)) > LARGEST:
+        if result_size(code, make_call(problem, recipe, arguments)) > LARGEST:
             raise UsageError(f"inputs: the result has more than {LARGEST} elements")
         return build_case(problem, code, recipe, arguments)
     except (RuntimeError, IndexError, ValueError, TypeError, ArithmeticError) as error:
@@ -77,16 +77,43 @@ def without_values(value: Any) -> Any:
 def read_arguments(problem: Problem, literals: Mapping[str, Any]) -> Arguments:
     """The literals as the call's arguments: tensors and what is required by position, the rest by keyword."""
     entry, left = problem.entry, dict(literals)
-    init = dict(left.pop("init", {})) if entry.kind == "module" else {}
-    state = dict(left.pop("state", {})) if entry.kind == "module" else {}
+    init, state = ({}, {}) if entry.kind == "function" else (_table(left, "init"), _table(left, "state"))
+    if state.keys() != {tensor.name for tensor in entry.state}:
+        raise UsageError(f"inputs: 'state' must have exactly {', '.join(tensor.name for tensor in entry.state)}")
     given = dict(_read_parameters(entry.parameters, left))
     required = [parameter.name for parameter in entry.parameters if parameter.required]
-    return Arguments(
+    arguments = Arguments(
         args=tuple(given[name] for name in required),
         kwargs={name: value for name, value in given.items() if name not in required},
         init=_scalars(dict(_read_parameters(entry.init, init))),
         state={name: read_tensor(f"state.{name}", value) for name, value in state.items()},
     )
+    _check_state(entry, arguments)
+    return arguments
+
+
+def _check_state(entry: Entry, arguments: Arguments) -> None:
+    """A module's weights have the shapes that its constructor's arguments give them."""
+    for tensor in entry.state:
+        wanted = [_size(dimension, arguments.init) for dimension in tensor.shape]
+        shape = list(arguments.state[tensor.name].values.shape)
+        if len(wanted) != len(shape) or any(size not in (None, got) for size, got in zip(wanted, shape, strict=True)):
+            raise UsageError(f"inputs: 'state.{tensor.name}' must have the shape [{', '.join(tensor.shape)}]")
+
+
+def _size(dimension: str, init: Mapping[str, Scalar]) -> int | None:
+    """ "2*d_ff" with the constructor's `d_ff`; None for a name that is no argument of it."""
+    factor, _, name = dimension.rpartition("*")
+    value = int(name) if name.isdecimal() else init.get(name)
+    return int(factor or 1) * value if isinstance(value, int) else None
+
+
+def _table(literals: dict[str, Any], name: str) -> dict[str, Any]:
+    """One of the objects of a module's inputs, taken out."""
+    value = literals.pop(name, {})
+    if not isinstance(value, dict):
+        raise UsageError(f"inputs: {name!r} must be an object")
+    return value
 
 
 def _read_parameters(parameters: Sequence[Parameter], literals: dict[str, Any]) -> Iterator[tuple[str, Array | Scalar]]:

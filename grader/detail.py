@@ -21,15 +21,18 @@ def detail(entry: Entry, judged: Judged, device: str) -> Mapping[str, Any]:
     """The record's `detail` object; every key is always there."""
     case = judged.case
     inputs = {parameter.name: shown_value(value) for parameter, value in arguments(entry, case.call)}
+    if entry.kind == "module":
+        state = {name: shown_value(value) for name, value in case.call.state.items()}
+        inputs |= {"init": dict(case.call.init), "state": state}
     expected, actual = shown_expected(case, device), shown_actual(judged)
-    every = [*inputs.values(), expected, actual]
+    every = [*inputs.values(), *inputs.get("state", {}).values(), expected, actual]
     return {
         "inputs": inputs,
         "expected": expected,
         "actual": actual,
         "worst": worst(judged),
         "mismatched": judged.mismatch.count if judged.mismatch else None if judged.actual is None else 0,
-        "truncated": any(isinstance(value, dict) and value["truncated"] for value in every),
+        "truncated": any(isinstance(value, dict) and value.get("truncated") for value in every),
     }
 
 

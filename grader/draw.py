@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from grader.records import Mode, Scalar, TensorValue
+from grader.records import Call, Mode, Scalar, TensorValue
 
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 LAYOUTS = ("contiguous", "transposed", "strided", "expanded")
@@ -165,3 +165,11 @@ def to_double(value: Any) -> Any:
     if not isinstance(value, TensorValue):
         return value
     return to_tensor(replace(value, requires_grad=False)).to(torch.float64).contiguous()
+
+
+def in_double(call: Call) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """A call's arguments as the package's functions take them."""
+    kwargs = {name: to_double(value) for name, value in call.kwargs.items()}
+    if call.init or call.state:
+        kwargs |= {"init": dict(call.init), "state": {name: to_double(value) for name, value in call.state.items()}}
+    return tuple(to_double(value) for value in call.args), kwargs

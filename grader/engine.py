@@ -84,9 +84,9 @@ def grade(
     """Grades one source.
 
     mode: "submit", or "run" for public cases only; case: that case alone, in place of the set's. on_case is told each
-    case as it is judged, in this thread; after a retry the same names come again. wanted: asked now and then; a no
-    kills the run and raises Unwanted. Raises SandboxUnavailable where no sandbox can run; a sandbox that fails three
-    times gives the verdict `internal_error`.
+    case as it is judged, in this thread, and must not take long: the submission's time goes on. After a retry the same
+    names come again. wanted: asked now and then; a no kills the run and raises Unwanted. Raises SandboxUnavailable
+    where no sandbox can run; a sandbox that fails three times gives the verdict `internal_error`.
     """
     source = source.removeprefix(BYTE_ORDER_MARK)
     cases = (

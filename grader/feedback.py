@@ -13,6 +13,7 @@ from grader.exceptions import OWN_EXCEPTION, known_type, own_line
 from grader.judge import Judged, is_device_fault
 from grader.problem import Entry
 from grader.records import Mutation, Outcome, Raised, Verdict
+from grader.regions import where
 from grader.shapes import difference_names, names, what_fits, wrong_shape
 from grader.texts import and_list, clean, clean_line, source_lines
 
@@ -39,7 +40,7 @@ def message(entry: Entry, judged: Judged, source: str, *, hidden: bool, tell_lin
         case Verdict.MUTATED_INPUT:
             return mutated(entry, judged.report.mutations, hidden=hidden)
         case Verdict.WRONG_ANSWER:
-            return wrong_answer(judged, hidden=hidden)
+            return wrong_answer(entry, judged, hidden=hidden)
         case _ if judged.report.outcome is Outcome.RAISED and judged.report.raised:
             return raised(entry, judged, source, hidden=hidden, tell_line=tell_line)
         case _:
@@ -117,15 +118,19 @@ def argument_name(entry: Entry, argument: str) -> str:
     return known[int(argument)] if argument.isdecimal() and int(argument) < len(known) else "an argument"
 
 
-def wrong_answer(judged: Judged, *, hidden: bool) -> str:
-    """How many elements, which is the worst, expected, actual, allowed."""
-    mismatch = judged.mismatch
+def wrong_answer(entry: Entry, judged: Judged, *, hidden: bool) -> str:
+    """How many elements, which is the worst, expected, actual, allowed; where the wrong ones lie."""
+    mismatch, (argument, fault) = judged.mismatch, judged.gradient
+    if argument:
+        what = "is not right" if hidden else fault
+        return f"The values are right, but the gradient of {argument_name(entry, argument)} {what}."
     if hidden or mismatch is None:
         return "Some values are outside the tolerance."
+    place = f" {found}" if judged.actual is not None and (found := where(judged.case, judged.actual)) else ""
     count = "The only element is" if mismatch.total == 1 else f"{mismatch.count} of {mismatch.total} elements are"
     return (
         f"{count} wrong. Worst at {list(mismatch.index)}: expected {number(mismatch.expected)}, "
-        f"got {number(mismatch.actual)}, allowed difference {number(mismatch.allowed)}."
+        f"got {number(mismatch.actual)}, allowed difference {number(mismatch.allowed)}.{place}"
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import torch
 
+from grader import gradients
 from grader.cases import DEVICE, Case
 from grader.compare import Mismatch, compare
 from grader.exceptions import is_allocation_failure
@@ -23,13 +24,17 @@ class Contradiction(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """A case with its verdict. actual: the result, where it is one of the right shape; unsure: "can't tell"."""
+    """A case with its verdict. actual: the result, where it is one of the right shape; unsure: "can't tell".
+
+    gradient: whose gradient is wrong, and what is wrong with it.
+    """
 
     case: Case
     report: CaseReport
     verdict: Verdict
     actual: torch.Tensor | None = field(default=None, repr=False)
     mismatch: Mismatch | None = None
+    gradient: tuple[str, str] = ("", "")
     unsure: bool = False
 
     @property
@@ -52,8 +57,9 @@ def judge(case: Case, report: CaseReport, device: str) -> Judged:
     if actual is None:  # described as right, but not sent
         return Judged(case=case, report=report, verdict=Verdict.SECURITY_VIOLATION)
     mismatch = compare(actual, case)
-    verdict = Verdict.WRONG_ANSWER if mismatch else Verdict.ACCEPTED
-    return Judged(case=case, report=report, verdict=verdict, actual=actual, mismatch=mismatch)
+    gradient = gradients.fault(case, report.returned) if report.returned and not mismatch else ("", "")
+    verdict = Verdict.WRONG_ANSWER if mismatch or gradient[0] else Verdict.ACCEPTED
+    return Judged(case=case, report=report, verdict=verdict, actual=actual, mismatch=mismatch, gradient=gradient)
 
 
 def judge_on_device(case: Case, report: CaseReport) -> Judged:

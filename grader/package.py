@@ -3,7 +3,8 @@
 reference.py    reference(*args, **kwargs) -> the exact answer, float64, of float64 tensors (also of tensors on `meta`,
                 for its shape); for modules also with the keywords `init` and `state`. Optionally
                 rounding(..., dtype=name) -> one unit of rounding for each element; without it the unit is measured, see
-                `measured_rounding`.
+                `measured_rounding`. Optionally, for the words of public cases: quantities(...) -> name -> number for
+                each element of the result, and regions(...) -> words -> flag for each.
 cases.py        recipes() -> an iterable of `draw.Recipe`. Optionally INGREDIENTS: tag -> the dtypes in which a hidden
                 case has to carry it.
 mistakes.py     either explanations(..., dtype=name), which yields (mistakes' ids, output, unit of rounding) for every
@@ -19,6 +20,7 @@ import importlib.util
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -36,8 +38,9 @@ WIDE = torch.finfo(torch.float32).eps
 """float64 inputs may be computed in float32."""
 
 TRIES = 64
-MADE_BY = ("case_files.py", "case_maker.py", "draw.py", "package.py")
+MADE_BY = ("case_files.py", "case_maker.py", "counterexamples.py", "draw.py", "gradients.py", "package.py")
 AUTHORED = ("reference.py", "cases.py", "mistakes.py")
+OPTIONAL = ("counterexamples.toml",)
 
 Explained = tuple[tuple[str, ...], torch.Tensor | None, torch.Tensor | None]
 
@@ -51,6 +54,8 @@ class Code:
     recipes: Callable[[], Iterable[Recipe]]
     explanations: Callable[..., Iterator[Explained]]
     ingredients: Mapping[str, Sequence[str]]
+    quantities: Callable[..., Mapping[str, torch.Tensor]] | None = None
+    regions: Callable[..., Mapping[str, torch.Tensor]] | None = None
 
 
 def load_code(problem: Problem) -> Code:
@@ -63,19 +68,34 @@ def load_code(problem: Problem) -> Code:
         recipes=_function(problem, cases_file, "recipes"),
         ingredients=getattr(cases_file, "INGREDIENTS", {}),
         explanations=getattr(mistakes_file, "explanations", None) or _from_functions(problem, mistakes_file),
+        quantities=getattr(reference_file, "quantities", None),
+        regions=getattr(reference_file, "regions", None),
     )
 
 
 def _run(problem: Problem, name: str) -> ModuleType:
-    path = problem.root / name
+    return run_file(problem, problem.root / name)
+
+
+@contextmanager
+def blamed_on(path: Path, what: str) -> Iterator[None]:
+    """Turns any exception of a package's code into a ProblemError that names the file and says what failed."""
+    try:
+        yield
+    except ProblemError:
+        raise
+    except Exception as error:
+        raise ProblemError(f"{path}: {what}: {type(error).__name__}: {error}: mend the code") from error
+
+
+def run_file(problem: Problem, path: Path) -> ModuleType:
+    """A Python file of the package, run as a module of its own. Raises ProblemError, naming the file."""
     spec = importlib.util.spec_from_file_location(f"grader_problem_{problem.slug}_{path.stem}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    try:
+    with blamed_on(path, "can't be run"):
         spec.loader.exec_module(module)
-    except Exception as error:
-        raise ProblemError(f"{path}: can't be run: {type(error).__name__}: {error}") from error
     return module
 
 
@@ -93,7 +113,9 @@ def _from_functions(problem: Problem, module: ModuleType) -> Callable[..., Itera
         for name, function in functions.items():
             try:
                 output = function(*args, **kwargs)
-                yield (name,), output, measured_rounding(function)(*args, dtype=dtype, **kwargs)
+                unit = measured_rounding(function)(*args, dtype=dtype, **kwargs)
+                largest = torch.finfo(getattr(torch, dtype)).max
+                yield (name,), output, torch.where(output.abs() > largest, torch.inf, unit)
             except (RuntimeError, IndexError, ValueError, TypeError):
                 yield (name,), None, None
 
@@ -134,6 +156,7 @@ def _moved(value: Any, eps: float, draw: Draw) -> Any:
 def sources(problem: Problem) -> dict[str, str]:
     """sha256 of all that decides about the cases: the package's files and keys, and the generator's own files."""
     files = {name: problem.root / name for name in AUTHORED}
+    files |= {name: problem.root / name for name in OPTIONAL if (problem.root / name).exists()}
     files |= {f"grader/{name}": Path(__file__).with_name(name) for name in MADE_BY}
     try:
         found = {name: path.read_bytes() for name, path in files.items()}

@@ -62,12 +62,17 @@ def package_folders() -> tuple[Path, ...]:
 
 def load(problem: str | Path) -> Problem:
     """A package by its slug, or by the path of its folder. Raises UsageError where there is none, ProblemError."""
+    return load_folder(find(problem))
+
+
+def find(problem: str | Path) -> Path:
+    """The folder of a package, by its slug or its path. Raises UsageError where there is none."""
     is_slug = isinstance(problem, str) and SLUG.fullmatch(problem)
     folder = problems_root() / problem if is_slug else Path(problem)
     if not os.path.isfile(folder / "problem.toml"):  # noqa: PTH113  (Path's own raises for a name that is too long)
         known = ", ".join(path.name for path in package_folders()) or "none"
         raise UsageError(f"no problem {str(problem)[:80]!r}: give the slug of one of those here ({known}) or a folder")
-    return load_folder(folder.resolve())
+    return folder.resolve()
 
 
 def load_folder(folder: Path) -> Problem:

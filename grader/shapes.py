@@ -100,16 +100,19 @@ def what_fits(entry: Entry, case: Case | None) -> str:
 
 
 def given_shapes(entry: Entry, case: Case) -> list[str]:
-    """Every tensor argument with names and sizes."""
-    return [
+    """Every tensor argument, and every one of a module's state, with names and sizes."""
+    given = [
         f"{parameter.name} is {sized(dimension_names(entry, case, parameter), value.shape)}"
         for parameter, value in tensors(entry, case.call)
     ]
+    shapes = {tensor.name: tensor.shape for tensor in entry.state}
+    return given + [f"{name} is {sized(shapes[name], value.shape)}" for name, value in case.call.state.items()]
 
 
 def declared_shapes(entry: Entry) -> list[str]:
-    """Every tensor argument with the names of its dimensions."""
-    return [f"{p.name} is {names(p.shape)}" for p in entry.parameters if p.kind == "tensor"]
+    """Every tensor argument, and every one of a module's state, with the names of its dimensions."""
+    given = [f"{p.name} is {names(p.shape)}" for p in entry.parameters if p.kind == "tensor"]
+    return given + [f"{tensor.name} is {names(tensor.shape)}" for tensor in entry.state]
 
 
 def shared_dimensions(entry: Entry) -> list[str]:

@@ -12,7 +12,7 @@ from grader.case import PUBLIC
 from grader.compare import compare
 from grader.custom import LARGEST, custom_case
 from grader.errors import UsageError
-from grader.problem import Problem
+from grader.problem import Problem, load
 from grader.records import TensorValue
 
 SMALL = {"input_tensor": [[1.0, 2.0]], "gate_projection": [[1, 0], [0, 1], [1, 1]], "up_projection": [[2, 0]] * 3}
@@ -109,3 +109,35 @@ def test_deep_nesting_is_refused(situ_glu: Problem) -> None:
         deep = [deep]
     with pytest.raises(UsageError, match="input_tensor"):
         custom_case(situ_glu, SMALL | {"input_tensor": deep})
+
+
+WEIGHTS = {"gate_up_proj.weight": [[2.0], [2.0]], "down_proj.weight": [[10.0]]}
+MODULE = {"x": [1.0], "init": {"d_model": 1, "d_ff": 1}, "state": WEIGHTS}
+
+
+def test_a_module_is_called_with_a_state() -> None:
+    """For a module, the constructor's arguments and the weights are given as objects."""
+    case = custom_case(load("dense_ffn"), MODULE)
+    assert case.call.init == {"d_model": 1, "d_ff": 1}
+    assert case.expected is not None
+    assert round(float(case.expected), 3) == 32.493
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"state": {}}, "'state' must have exactly gate_up_proj.weight, down_proj.weight"),
+        ({"state": [1]}, "'state' must be an object"),
+        ({"init": 3}, "'init' must be an object"),
+        ({"init": {}}, "argument 'd_model' is missing"),
+        (
+            {"init": {"d_model": 10**9, "d_ff": 1}},
+            r"'state.gate_up_proj.weight' must have the shape \[2\*d_ff, d_model\]",
+        ),
+        ({"state": {**WEIGHTS, "down_proj.weight": [10.0]}}, "'state.down_proj.weight' must have the shape"),
+    ],
+)
+def test_a_module_with_another_state_is_refused(change: dict[str, object], said: str) -> None:
+    """What the constructor or strict loading would refuse is refused at the door, by name."""
+    with pytest.raises(UsageError, match=said):
+        custom_case(load("dense_ffn"), MODULE | change)

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from grader.case import Case, CaseSet
-from grader.case_maker import make_cases
+from grader.case_maker import build_case, make_cases
 from grader.diagnose import diagnose
+from grader.draw import Arguments, Array, Draw, Recipe
 from grader.errors import ProblemError
 from grader.explain import explain, from_bytes, to_bytes
 from grader.package import load_code
@@ -135,3 +136,10 @@ def test_no_mistakes_are_no_trouble(soft_cap: Problem) -> None:
     code = load_code(plain)
     cases: tuple[Case, ...] = make_cases(plain, code, b"seed")
     assert from_bytes(to_bytes(explain(code, cases))).mistakes == ()
+
+
+def test_a_large_result_may_come_back(soft_cap: Problem) -> None:
+    """A result of any size, in float64 by mistake too, is small enough to be sent."""
+    recipe = Recipe(name="large", arguments=lambda draw: Arguments(args=(Array(values=draw.bell((300, 1000))),)))
+    case = build_case(soft_cap, load_code(soft_cap), recipe, recipe.arguments(Draw(b"seed")))
+    assert case.call.result_bytes >= 300 * 1000 * 8

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from grader import counterexamples, schema
 from grader import problem as problems
-from grader import schema
 from grader.closed import key_path, parse, table_type
 from grader.errors import ProblemError, UsageError
 from grader.records import Limits, Verdict
@@ -371,7 +371,8 @@ def existing() -> dict[str, set[str]]:
         brackets = ("[[", "]]") if isinstance((*path, "")[-2 if path else -1], int) else ("[", "]")
         heading = f"`{brackets[0]}{'.'.join(names)}{brackets[1]}`" if path else "Keys at the top"
         found[heading] = keys(record_at(path))
-    return {**found, '`["<verdict>/<file>.py"]`': keys(schema.Expectation)}
+    kept = {"`[[counterexamples]]`": keys(counterexamples.Counterexample)}
+    return {**found, **kept, '`["<verdict>/<file>.py"]`': keys(schema.Expectation)}
 
 
 def keys(record: Any) -> set[str]:

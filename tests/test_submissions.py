@@ -37,6 +37,7 @@ def test_manifest(line: Expected, situ_glu: Problem, case_set: CaseSet, sandbox:
     record = json.dumps(submission_record(grade, id="test", problem="situ_glu"), allow_nan=False)
 
     assert grade.verdict in line.verdicts, grade.summary
+    assert len({case.name for case in grade.cases}) == len(grade.cases) == grade.total == len(case_set.cases)
     if line.mistakes is not None:
         assert {one.mistake for one in grade.diagnosis} == line.mistakes
     assert line.forbidden is None or line.forbidden not in record

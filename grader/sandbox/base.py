@@ -3,7 +3,8 @@
 `run(job)` is a generator. It yields one `CaseReport` for loading the source (call -1), then one for each call that was
 made, in order, and last one `RunEnd`. When `RunEnd` comes, everything that the submission started is dead and its
 files are gone. A report whose outcome is DIED, VIOLATION, MALFORMED or a limit is the last one: what follows was not
-run. The next call is under way while a report is looked at, so a slow reader costs the learner nothing.
+run. The next call is under way while a report is looked at, but the wall limit goes on meanwhile: read quickly, and put
+off what may take long.
 
 Leaving the generator early (`close()`) kills the run; so does `job.wanted` when it says no: Unwanted is raised. `run`
 may be called from several threads at once.

@@ -87,3 +87,40 @@ def steepest(branch: Branch, value: Tensor, error: Tensor) -> tuple[Tensor, Tens
 def carried(slope: Tensor, error: Tensor) -> Tensor:
     """|slope| error; 0 where the function is flat, also at infinity."""
     return torch.nan_to_num(slope * error, nan=0.0)
+
+
+def quantities(
+    input_tensor: Tensor, gate_projection: Tensor, up_projection: Tensor, *caps: float, **named: float
+) -> dict[str, Tensor]:
+    """The two projections of each element, float64 [..., d_ff]."""
+    return {"gate": input_tensor @ gate_projection.T, "up": input_tensor @ up_projection.T}
+
+
+def regions(
+    input_tensor: Tensor,
+    gate_projection: Tensor,
+    up_projection: Tensor,
+    gate_cap: float = 4.0,
+    up_cap: float = 25.0,
+) -> dict[str, Tensor]:
+    """Parts of the plane of gate and up in which one thing can go wrong, in words; flags [..., d_ff]."""
+    gate, up = input_tensor @ gate_projection.T, input_tensor @ up_projection.T
+    gates = {
+        f"|gate| > {gate_cap:g}": gate.abs() > gate_cap,
+        f"gate > {gate_cap:g}": gate > gate_cap,
+        f"gate < -{gate_cap:g}": gate < -gate_cap,
+        "gate < 0": gate < 0,
+        "gate > 0": gate > 0,
+        "gate is 0": gate == 0,
+    }
+    ups = {
+        f"|up| > {up_cap:g}": up.abs() > up_cap,
+        f"up > {up_cap:g}": up > up_cap,
+        f"up < -{up_cap:g}": up < -up_cap,
+        "up < 0": up < 0,
+        "up > 0": up > 0,
+        "up is 0": up == 0,
+    }
+    both = {f"{a} and {b}": there & here for a, there in gates.items() for b, here in ups.items()}
+    either = f"|gate| > {gate_cap:g} or |up| > {up_cap:g}"
+    return gates | ups | both | {either: (gate.abs() > gate_cap) | (up.abs() > up_cap)}

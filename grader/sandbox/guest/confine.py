@@ -124,15 +124,6 @@ def thread_count() -> int:
     return len(list(Path("/proc/self/task").iterdir()))
 
 
-def close_descriptors(keep: set[int]) -> None:
-    """Closes everything but 0, 1, 2 and `keep`."""
-    start = 3
-    for descriptor in sorted(keep):
-        os.closerange(start, descriptor)
-        start = descriptor + 1
-    os.closerange(start, (1 << 31) - 1)
-
-
 def confine(confinement: Confinement, *, folder: str, uid: int, handshake: socket.socket) -> None:
     """Gives up everything; the descriptor that hears of notices goes to the lane through `handshake`."""
     if thread_count() != 1:

@@ -12,16 +12,7 @@ from pathlib import Path
 from grader.sandbox.guest import proc
 
 _NEW_MOUNTS = 0x00020000
-_READ_ONLY, _NO_SUID, _NO_DEVICES, _NO_EXEC, _REMOUNT, _BIND, _RECURSIVE, _PRIVATE = (
-    1,
-    2,
-    4,
-    8,
-    32,
-    4096,
-    16384,
-    1 << 18,
-)
+_NO_SUID, _NO_DEVICES, _NO_EXEC, _REMOUNT, _BIND, _RECURSIVE, _PRIVATE = 2, 4, 8, 32, 4096, 16384, 1 << 18
 _DETACH = 2
 
 _libc = ctypes.CDLL(None, use_errno=True)

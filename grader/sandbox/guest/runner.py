@@ -241,7 +241,7 @@ def _instance(child: Child, request: dict[str, Any]) -> Any:
     if state:
         module.to(device=child.device, dtype=next(iter(state.values())).dtype)
         torch.nn.Module.load_state_dict(module, state, strict=True)
-    return module
+    return module.to("meta") if request["mode"] == "meta" else module
 
 
 def _inputs(child: Child) -> dict[str, torch.Tensor]:

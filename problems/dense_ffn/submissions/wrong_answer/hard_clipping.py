@@ -1,0 +1,16 @@
+import torch
+from torch import nn
+
+
+class DenseFFN(nn.Module):
+    def __init__(self, d_model, d_ff, beta=4.0, linear_beta=25.0):
+        super().__init__()
+        self.beta, self.linear_beta = beta, linear_beta
+        self.gate_up_proj = nn.Linear(d_model, 2 * d_ff, bias=False)
+        self.down_proj = nn.Linear(d_ff, d_model, bias=False)
+
+    def forward(self, x):
+        gate, up = self.gate_up_proj(x).chunk(2, dim=-1)
+        left = gate.clamp(-self.beta, self.beta) * torch.sigmoid(gate)
+        right = up.clamp(-self.linear_beta, self.linear_beta)
+        return self.down_proj(left * right)

@@ -1,0 +1,9 @@
+import torch
+
+
+def situ_and_mul(gate_up, beta=1.0, linear_beta=None):
+    gate, up = gate_up.float().chunk(2, dim=-1)
+    situ = beta * torch.tanh(gate / beta) * torch.sigmoid(gate)
+    if linear_beta is not None:
+        up = linear_beta * torch.tanh(up / linear_beta)
+    return (situ * up).to(gate_up.dtype)

@@ -1,0 +1,9 @@
+import torch
+
+
+def situ_and_mul(gate_up, beta=1.0, linear_beta=None):
+    batch, tokens, width = gate_up.shape
+    gate, up = gate_up.float().split(width // 2, dim=2)
+    if linear_beta is not None:
+        up = linear_beta * torch.tanh(up / linear_beta)
+    return (beta * torch.tanh(gate / beta) * torch.sigmoid(gate) * up).to(gate_up.dtype)

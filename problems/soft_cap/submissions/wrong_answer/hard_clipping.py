@@ -1,0 +1,2 @@
+def soft_cap(x, cap):
+    return x.clamp(-cap, cap)

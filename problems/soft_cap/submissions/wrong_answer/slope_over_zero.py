@@ -1,0 +1,6 @@
+import torch
+
+
+def soft_cap(x, cap):
+    z = x / cap
+    return x * (torch.tanh(z) / z)
