@@ -32,7 +32,7 @@ RUN /opt/build/install.sh guest --folder /src/grader
 FROM torch AS sandbox
 COPY --from=sandbox-code /made/guest/ /
 ENV LANG=C.UTF-8 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 TORCHDYNAMO_DISABLE=1 \
-    PYTORCH_NVML_BASED_CUDA_CHECK=1
+    PYTORCH_NVML_BASED_CUDA_CHECK=1 TMPDIR=/work
 LABEL org.opencontainers.image.title="grader-sandbox"
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["/opt/venv/bin/python", "-I", "-S", "-c", \
     "import os, sys, time; sys.exit(time.time() - os.stat('/work/alive').st_mtime > 10)"]

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from grader.records import Call, CaseReport, Job, Limits, Outcome, RunEnd, TensorValue
+from grader.records import Call, CaseReport, Job, Limits, Mode, Outcome, RunEnd, TensorValue
 from grader.sandbox.base import Sandbox
 
 QUICK = Limits(wall_s=3.0, cpu_s=2.0, memory_bytes=256 << 20, processes=16, output_bytes=64 << 10, file_bytes=4 << 20)
@@ -143,3 +143,8 @@ def f(x):
         check=_refused,
     ),
 )
+
+
+def fake_job() -> Job:
+    """A job on tensors that claim to be on a GPU; its result must claim so too."""
+    return Job(source=DOUBLES, name="f", calls=(Call(args=(ONE,), mode=Mode.FAKE),), limits=QUICK)

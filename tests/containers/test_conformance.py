@@ -13,7 +13,7 @@ from grader.sandbox.base import Sandbox
 from grader.sandbox.container import Options
 from grader.sandbox.docker import DockerSandbox
 from grader.sandbox.local import LocalSandbox
-from tests.containers.conformance import DOUBLES, EXPECTATIONS, Expectation, job, run
+from tests.containers.conformance import DOUBLES, EXPECTATIONS, Expectation, fake_job, job, run
 
 
 def conforms(sandbox: Sandbox, expected: Expectation) -> str:
@@ -51,3 +51,11 @@ def test_side_by_side_in_container(sandbox_in_container: Sandbox) -> None:
         ends = list(pool.map(lambda _: run(sandbox_in_container, job(DOUBLES, calls=2)), range(12)))
 
     assert all([report.outcome for report in reports] == [Outcome.RETURNED] * 3 for reports, _ in ends)
+
+
+def test_fake_tensors_in_container(sandbox_in_container: Sandbox) -> None:
+    """Tensors without values work there too: device rules are judged by them."""
+    reports, _ = run(sandbox_in_container, fake_job())
+
+    assert reports[-1].returned is not None, reports[-1]
+    assert reports[-1].returned.device.startswith("cuda")
