@@ -45,9 +45,7 @@ class Case:
     result_dtype: str
     expected: torch.Tensor | None = field(repr=False, compare=False)
     allowance: torch.Tensor | None = field(repr=False, compare=False)
-    gradients: Mapping[str, tuple[torch.Tensor, torch.Tensor]] = field(
-        default_factory=dict, repr=False, compare=False
-    )
+    gradients: Mapping[str, tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict, repr=False, compare=False)
     quantities: Mapping[str, torch.Tensor] = field(default_factory=dict, repr=False, compare=False)
     regions: Mapping[str, torch.Tensor] = field(default_factory=dict, repr=False, compare=False)
 

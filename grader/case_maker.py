@@ -20,14 +20,11 @@ from grader.counterexamples import kept_recipes
 from grader.draw import Arguments, Draw, Recipe, in_double, tensor_value, to_double, to_value
 from grader.errors import ProblemError
 from grader.gradients import expected_gradients
-from grader.package import Code, blamed_on
+from grader.package import FACTOR, Code, blamed_on
 from grader.records import Call, TensorValue
 
 if TYPE_CHECKING:
     from grader.problem import Problem
-
-FACTOR = 8
-"""An error of this many units of rounding is accepted; what that is measured on stands in docs/decisions."""
 
 WIDEST_BYTES = 8
 """Of an element, in float64: a result of a wider dtype than asked for still comes back, and can be diagnosed."""

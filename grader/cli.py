@@ -21,7 +21,7 @@ from grader import cli_cases, cli_problem
 from grader.errors import GraderError
 
 GROUP = "grader.commands"
-DONE, BAD, NO_ANSWER, INTERRUPTED = 0, 1, 2, 130
+DONE, NO_ANSWER, INTERRUPTED = 0, 2, 130
 
 
 class Commands(TyperGroup):

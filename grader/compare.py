@@ -36,24 +36,24 @@ class Mismatch:
 
 def compare(actual: bytes | torch.Tensor, case: Case) -> Mismatch | None:
     """None if every element is right. `actual` has the case's shape and result dtype; bytes are little endian."""
-    assert case.expected is not None and case.allowance is not None, case.name
-    values = to_numbers(actual, case.result_dtype)
-    expected, allowance = case.expected.numpy().ravel(), case.allowance.numpy().ravel()
+    right = right_elements(actual, case)
+    return None if right.all() else _mismatch(actual, case, right)
+
+
+def right_elements(actual: bytes | torch.Tensor, case: Case) -> Flags:
+    """Which elements are right, in row-major order."""
+    values, expected, allowance = _told(actual, case)
     if values.size != expected.size:
         raise ValueError(f"{values.size} elements for {expected.size}")
     with np.errstate(invalid="ignore", over="ignore"):
+        close = np.abs(values - expected) <= allowance
+    return close if close.all() else close | _same(values, expected)
+
+
+def _mismatch(actual: bytes | torch.Tensor, case: Case, right: Flags) -> Mismatch:
+    values, expected, allowance = _told(actual, case)
+    with np.errstate(invalid="ignore", over="ignore"):
         error = np.abs(values - expected)
-        right = error <= allowance
-    return None if right.all() else _look_closer(values, case, error, right)
-
-
-def _look_closer(values: Numbers, case: Case, error: Numbers, right: Flags) -> Mismatch | None:
-    """Lets equal infinities and pairs of NaN pass, then describes what is left."""
-    assert case.expected is not None and case.allowance is not None
-    expected, allowance = case.expected.numpy().ravel(), case.allowance.numpy().ravel()
-    right = right | (values == expected) | (np.isnan(values) & np.isnan(expected))
-    if right.all():
-        return None
     worst = int(np.argmax(_badness(error, allowance, right)))
     return Mismatch(
         count=int(right.size - right.sum()),
@@ -64,6 +64,17 @@ def _look_closer(values: Numbers, case: Case, error: Numbers, right: Flags) -> M
         allowed=float(allowance[worst]),
         error=float(error[worst]),
     )
+
+
+def _told(actual: bytes | torch.Tensor, case: Case) -> tuple[Numbers, Numbers, Numbers]:
+    """(actual, expected, allowance) as float64, in row-major order."""
+    assert case.expected is not None and case.allowance is not None, case.name
+    return to_numbers(actual, case.result_dtype), case.expected.numpy().ravel(), case.allowance.numpy().ravel()
+
+
+def _same(values: Numbers, expected: Numbers) -> Flags:
+    """Equal numbers, infinities among them, and pairs of NaN."""
+    return np.asarray((values == expected) | (np.isnan(values) & np.isnan(expected)))
 
 
 def _badness(error: Numbers, allowance: Numbers, right: Flags) -> Numbers:
@@ -82,21 +93,11 @@ def to_numbers(actual: bytes | torch.Tensor, dtype: str) -> Numbers:
     return np.frombuffer(actual, dtype=np.dtype(dtype).newbyteorder("<")).astype(np.float64)
 
 
-def right_elements(actual: bytes | torch.Tensor, case: Case) -> Flags:
-    """Which elements are right, in row-major order."""
-    assert case.expected is not None and case.allowance is not None, case.name
-    values, expected = to_numbers(actual, case.result_dtype), case.expected.numpy().ravel()
-    with np.errstate(invalid="ignore", over="ignore"):
-        right = np.abs(values - expected) <= case.allowance.numpy().ravel()
-    return np.asarray(right | (values == expected) | (np.isnan(values) & np.isnan(expected)))
-
-
 def worst_in_allowances(actual: bytes | torch.Tensor, case: Case) -> float:
     """The largest error in units of the allowance: at most 1 if all is right, infinite for NaN; 0 without elements."""
-    assert case.expected is not None and case.allowance is not None, case.name
-    values, expected = to_numbers(actual, case.result_dtype), case.expected.numpy().ravel()
+    values, expected, allowance = _told(actual, case)
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.abs(values - expected)
-    same = (values == expected) | (np.isnan(values) & np.isnan(expected))
-    badness = _badness(np.where(same, 0.0, error), case.allowance.numpy().ravel(), same)
+    same = _same(values, expected)
+    badness = _badness(np.where(same, 0.0, error), allowance, same)
     return max(0.0, float(badness.max(initial=0.0)))

@@ -22,7 +22,6 @@ import torch
 from grader.records import Call, Mode, Scalar, TensorValue
 
 DTYPES = ("float32", "float64", "float16", "bfloat16")
-LAYOUTS = ("contiguous", "transposed", "strided", "expanded")
 FILLER = 3.0
 """What stands between the elements of a strided tensor: read by nobody who reads the tensor as it is."""
 

@@ -89,9 +89,7 @@ def grade(
     where no sandbox can run; a sandbox that fails three times gives the verdict `internal_error`.
     """
     source = source.removeprefix(BYTE_ORDER_MARK)
-    cases = (
-        (case,) if case else tuple(c for c in case_set.ordered(source) if mode == "submit" or c.visibility == PUBLIC)
-    )
+    cases = (case,) if case else met(case_set.ordered(source), mode)
     request = Request(
         problem=problem,
         case_set=case_set,
@@ -117,11 +115,16 @@ def refused(
     problem: Problem, case_set: CaseSet, error: ErrorInfo, *, device: str = "cpu", mode: str = "submit"
 ) -> Grade:
     """The grade of what is no source at all: a file that can't be decoded."""
-    cases = tuple(case for case in case_set.cases if mode == "submit" or case.visibility == PUBLIC)
+    cases = met(case_set.cases, mode)
     request = Request(
         problem=problem, case_set=case_set, cases=cases, source="", device=device, mode=mode, on_case=None
     )
     return unloaded(request, Verdict.COMPILE_ERROR, error)
+
+
+def met(cases: Sequence[Case], mode: str) -> tuple[Case, ...]:
+    """Those that a submission of this mode meets."""
+    return tuple(case for case in cases if mode == "submit" or case.visibility == PUBLIC)
 
 
 def attempt(request: Request, sandbox: Sandbox) -> Grade:

@@ -17,9 +17,8 @@ import torch
 from safetensors.numpy import load, save
 
 from grader.case import VALUES, Case
-from grader.case_maker import FACTOR
 from grader.draw import in_double
-from grader.package import Code, Explained
+from grader.package import FACTOR, Code, Explained
 
 Answer = tuple[tuple[str, ...], torch.Tensor, torch.Tensor]
 

@@ -143,19 +143,16 @@ def raised(entry: Entry, judged: Judged, source: str, *, hidden: bool, tell_line
     """An exception: type, message, line and what the line says; for hidden cases type and line at most."""
     exception = judged.report.raised
     assert exception is not None
-    memory = " Memory could not be had." if judged.verdict is Verdict.MEMORY_LIMIT_EXCEEDED else ""
     device = (
         f" {_SAME_DEVICE}" if judged.case.kind == DEVICE and is_device_fault(exception, judged.case.call.mode) else ""
     )
     if hidden:
         told = f"{known_type(exception) or OWN_EXCEPTION}{in_line(exception, source)}" if tell_line else "an exception"
-        return f"The call raised {told}.{memory}{device}{shape_advice(entry, None, exception) if tell_line else ''}"
+        return f"The call raised {told}.{device}{shape_advice(entry, None, exception) if tell_line else ''}"
     told = (
         f"{clean_line(exception.type)}: {clean(exception.message)}" if exception.message else clean_line(exception.type)
     )
-    return (
-        f"{told}{in_line(exception, source, show=True)}.{memory}{device}{shape_advice(entry, judged.case, exception)}"
-    )
+    return f"{told}{in_line(exception, source, show=True)}.{device}{shape_advice(entry, judged.case, exception)}"
 
 
 def shape_advice(entry: Entry, case: Case | None, exception: Raised) -> str:

@@ -15,13 +15,12 @@ import torch
 
 from grader.compare import to_numbers
 from grader.draw import DTYPES, in_double
-from grader.package import WIDE, measured_rounding
+from grader.package import FACTOR, WIDE, measured_rounding
 from grader.records import Call, Returned, TensorValue
 
 if TYPE_CHECKING:
     from grader.case import Case
 
-FACTOR = 8
 Reference = Callable[..., torch.Tensor]
 
 

@@ -12,7 +12,7 @@ _KEPT = "\n\t"
 _CONTROLS = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in _KEPT} | {0x7F: "\u2421"}
 _C1 = dict.fromkeys(range(0x80, 0xA0), "\ufffd")
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
-_BIDI = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd")
+_BIDI = dict.fromkeys([0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd")
 _HARMLESS = _CONTROLS | _C1 | _SURROGATES | _BIDI
 
 
@@ -24,7 +24,7 @@ def clean(text: str, limit: int = MESSAGE_LIMIT) -> str:
 
 def clean_line(text: str, limit: int = NAME_LIMIT) -> str:
     """The same in one line, for names."""
-    return clean(text.replace("\n", " ").replace("\t", " "), limit)
+    return clean(" ".join(re.split(r"[\n\t\u2028\u2029]", text)), limit)
 
 
 def source_lines(source: str) -> list[str]:

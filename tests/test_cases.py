@@ -15,11 +15,11 @@ import torch
 
 from grader.case import DEVICE, HIDDEN, PUBLIC, VALUES, Case, CaseSet
 from grader.case_files import pack, version_of
-from grader.case_maker import FACTOR, load_starter, make_cases, missing_ingredients, name_dimensions, why_not
+from grader.case_maker import load_starter, make_cases, missing_ingredients, name_dimensions, why_not
 from grader.compare import compare
 from grader.draw import Array, Draw, Recipe, tensor_value, to_double, to_tensor
 from grader.errors import ProblemError
-from grader.package import WIDE, Code, load_code, measured_rounding, sources
+from grader.package import FACTOR, WIDE, Code, load_code, measured_rounding, sources
 from grader.problem import Problem
 from grader.records import Mode, TensorValue
 from tests.calling import answer
@@ -30,7 +30,7 @@ DIGEST = """
 import sys
 from grader import problem
 from grader.case_files import pack, version_of
-from grader.case_maker import FACTOR, load_starter, make_cases
+from grader.case_maker import load_starter, make_cases
 from grader.package import load_code, sources
 package = problem.load("situ_glu")
 files = pack("situ_glu", make_cases(package, load_code(package), b"a seed"), sources(package))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from grader.exceptions import OWN_EXCEPTION, hidden_error, public_error
 from grader.records import Raised
-from grader.texts import clean, source_lines
+from grader.texts import clean, clean_line, source_lines
 
 
 @given(st.text(max_size=300), st.integers(1, 200))
@@ -30,6 +30,7 @@ def test_fuzz_clean(text: str, limit: int) -> None:
         ("\x1b[31mred", "\u241b[31mred"),
         ("half \ud800", "half \ufffd"),
         ("\u202egnip", "\ufffdgnip"),
+        ("\u200fmark\u200e", "\ufffdmark\ufffd"),
         ("two\r\nlines", "two\nlines"),
         ("été, 中文", "été, 中文"),
     ],
@@ -37,6 +38,11 @@ def test_fuzz_clean(text: str, limit: int) -> None:
 def test_clean(text: str, expected: str) -> None:
     """NUL, terminal codes, half surrogates and bidi overrides become visible signs; letters stay."""
     assert clean(text) == expected
+
+
+def test_a_line_is_one_line() -> None:
+    """What is shown in a line has no break of any kind in it."""
+    assert clean_line("a\nb\tc\u2028d\u2029e\rf") == "a b c d e\u240df"
 
 
 def test_cut_is_said() -> None:
