@@ -17,7 +17,7 @@ PYTHON ?= $(shell for python in python3 python3.11 python3.12 python3.13 python3
 export OMP_NUM_THREADS ?= 1
 TESTS ?= tests
 
-.PHONY: help setup serve test lint bench attack fuzz soak clean
+.PHONY: help setup serve test lint bench attack fuzz soak images clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -68,6 +68,24 @@ fuzz: setup  ## random sources, messages and case files; GRADER_FUZZ_EXAMPLES sa
 
 soak: setup  ## GRADER_SOAK (2000) files in a row: no process, descriptor, directory or memory may be left
 	@GRADER_SOAK=$${GRADER_SOAK:-2000} $(BIN)/python -m pytest tests/test_soak.py
+
+# the images' base: pulled, or made from Debian packages; WHEELS=1: pip of this machine downloads, and the build only takes
+BASE_IMAGE ?= $(shell sed -n 's/^ARG BASE_IMAGE=//p' Dockerfile | head -n 1)
+TORCH_INDEX ?=
+PIP_FLAGS ?= $(if $(WHEELS),--no-index)
+
+images: $(if $(WHEELS),setup)  ## grader-sandbox and grader-service; WHEELS=1 where the build reaches no package index
+	@if [ -n "$(WHEELS)" ]; then
+		echo 'images: downloading wheels'
+		$(BIN)/python -m pip download --disable-pip-version-check --quiet --no-deps --dest images/wheels --requirement $(LOCK)
+	fi
+	docker image inspect $(BASE_IMAGE) > /dev/null 2>&1 || docker pull --quiet $(BASE_IMAGE) 2> /dev/null \
+		|| images/make-base-image.sh $(BASE_IMAGE)
+	for image in sandbox service; do
+		echo "images: building grader-$$image (torch is large: some minutes the first time)"
+		docker build --quiet --network host --target $$image --tag grader-$$image --build-arg BASE_IMAGE=$(BASE_IMAGE) \
+			--build-arg TORCH_INDEX=$(TORCH_INDEX) --build-arg PIP_FLAGS=$(PIP_FLAGS) .
+	done
 
 clean:  ## remove .venv and everything that tools left behind
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -76,11 +76,13 @@ def grade(  # noqa: PLR0917  (Typer's way)
 
 
 @app.command()
-def doctor() -> None:
+def doctor(
+    gpu: Annotated[bool, typer.Option("--gpu", help="Grade a submission of each kind on a GPU, too.")] = False,
+) -> None:
     """Say what this machine can do and what it lacks. Exits 2 where no sandbox can run."""
-    from grader.cli_doctor import examine  # noqa: PLC0415
+    from grader.cli_doctor import examine, try_gpu  # noqa: PLC0415
 
-    raise typer.Exit(examine())
+    raise typer.Exit(try_gpu() if gpu else examine())
 
 
 def main() -> NoReturn:

@@ -21,6 +21,7 @@ from grader.errors import GraderError, UsageError
 from grader.present import submission_record
 from grader.problem import Problem
 from grader.records import Grade, Verdict
+from grader.sandbox import choose
 from grader.sandbox.base import Sandbox
 
 if TYPE_CHECKING:
@@ -72,13 +73,9 @@ def started(kind: str, device: str) -> Iterator[Sandbox]:
 
 def make_sandbox(kind: str) -> Sandbox:
     """The sandbox of that name."""
-    from grader.sandbox.local import LocalSandbox  # noqa: PLC0415
-
-    if kind in {"socket", "docker"}:
-        raise UsageError(f"the {kind} sandbox comes with a later version: use --sandbox local")
     if kind == "none":
         print(UNCONFINED, file=sys.stderr)
-    return LocalSandbox(confined=kind != "none", spares=cores())
+    return choose.make(kind)
 
 
 def cases_of(asked: Problem) -> CaseSet:

@@ -24,7 +24,9 @@ from grader.records import CaseReport, Job, RunEnd
 class Sandbox(Protocol):
     """A place to run submissions in."""
 
-    devices: tuple[str, ...]
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Where tensors may live: "cpu", "cuda"."""
 
     def start(self) -> None:
         """Gets ready: imports torch, keeps confined children waiting. Called again, does nothing."""

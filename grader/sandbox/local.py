@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import signal
@@ -11,88 +10,45 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Generator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.errors import SandboxError, SandboxFailed, SandboxUnavailable
-from grader.records import Call, CaseReport, Job, RunEnd
+from grader.errors import SandboxError, SandboxUnavailable
+from grader.records import Call, Job, RunEnd
 from grader.sandbox.guest import confine, landlock
-from grader.sandbox.supervisor import Lane, warm_for
+from grader.sandbox.lanes import Gpus, Lanes, Reports, connect_to_own, needs_gpu
 
 _STOP_S = 10.0
 
 
-class LocalSandbox:
-    """The guest as a process of this machine. confined False: no sandbox at all, for those who insist.
+class Guest:
+    """One guest process and its folder; started anew when it is found dead."""
 
-    spares: confined children kept waiting for each run that may be under way at once; each costs about 4 MB.
-    """
-
-    devices: tuple[str, ...] = ("cpu",)
-
-    def __init__(self, *, confined: bool = True, spares: int = 2) -> None:
-        self._confined, self._spares = confined, spares
+    def __init__(self, *, confined: bool, spares: int, gpu: str | None = None) -> None:
+        self._confined, self._spares, self._gpu = confined, spares, gpu
         self._lock = threading.Lock()
-        self._guest: subprocess.Popen[bytes] | None = None
-        self._folder: Path | None = None
-        self._lanes: dict[str, list[Lane]] = {}
+        self.process: subprocess.Popen[bytes] | None = None
+        self.folder: Path | None = None
 
     def start(self) -> None:
-        """Starts the guest if none runs. SandboxUnavailable where this machine can't confine."""
+        """Starts it unless it runs."""
         with self._lock:
             self._ensure_guest()
 
-    def run(self, job: Job) -> Generator[CaseReport | RunEnd, None, None]:
-        """See `grader.sandbox.base`."""
-        waiting = self._lanes.setdefault(warm_for(job), [])
-        lane = self._lane(waiting)
-        whole = False
-        try:
-            yield from lane.run(job)
-            whole = True
-        except GeneratorExit:
-            whole = True
-            raise
-        finally:
-            if whole:
-                waiting.append(lane)
-            else:
-                lane.close()
+    def connect(self) -> socket.socket:
+        """A new connection, for a lane."""
+        with self._lock:
+            self._ensure_guest()
+            return connect_to_own(f"{self.folder}/guest.sock")
 
     def close(self) -> None:
-        """Ends the guest and all its children; removes its folder."""
+        """Ends it, and removes its folder."""
         with self._lock:
-            for lane in [lane for lanes in self._lanes.values() for lane in lanes]:
-                lane.close()
-            self._lanes.clear()
             self._end_guest()
 
-    # ------------------------------------------------------------ the guest
-
-    def _lane(self, waiting: list[Lane]) -> Lane:
-        with contextlib.suppress(IndexError):
-            while True:
-                lane = waiting.pop()
-                if self._runs() and lane.is_usable():
-                    return lane
-                lane.close()
-        with self._lock:
-            self._ensure_guest()
-            return Lane(self._connect())
-
-    def _connect(self) -> socket.socket:
-        assert self._folder is not None
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        try:
-            connection.connect(str(self._folder / "guest.sock"))
-        except OSError as error:
-            connection.close()
-            raise SandboxFailed(f"the guest takes no connection: {error}") from error
-        return connection
-
     def _runs(self) -> bool:
-        return self._guest is not None and self._guest.poll() is None
+        return self.process is not None and self.process.poll() is None
 
     def _ensure_guest(self) -> None:
         if self._runs():
@@ -106,17 +62,17 @@ class LocalSandbox:
         self._start_guest()
 
     def _start_guest(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="grader-"))
-        self._folder.chmod(0o711)
-        (self._folder / "children").mkdir()
-        (self._folder / "children").chmod(0o711)
+        self.folder = Path(tempfile.mkdtemp(prefix="grader-"))
+        self.folder.chmod(0o711)
+        (self.folder / "children").mkdir()
+        (self.folder / "children").chmod(0o711)
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
-            listening.bind(str(self._folder / "guest.sock"))
+            listening.bind(str(self.folder / "guest.sock"))
             listening.listen(64)
-            self._guest = subprocess.Popen(
+            self.process = subprocess.Popen(
                 self._command(listening.fileno()),
                 pass_fds=[listening.fileno()],
-                env=_environment(),
+                env=_environment(self._gpu),
                 cwd="/",
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
@@ -134,15 +90,16 @@ class LocalSandbox:
             "grader.sandbox.guest",
             f"--listen={listening}",
             "--lifeline=0",
-            f"--folder={self._folder}/children",
-            f"--scratch={self._folder}",
+            f"--folder={self.folder}/children",
+            f"--scratch={self.folder}",
             f"--spares={self._spares}",
+            f"--device={'cpu' if self._gpu is None else 'cuda:0'}",
             f"--confinement={'full' if self._confined else 'none'}",
         ]
 
     def _end_guest(self) -> None:
-        guest, folder = self._guest, self._folder
-        self._guest = self._folder = None
+        guest, folder = self.process, self.folder
+        self.process = self.folder = None
         if guest is not None:
             guest.terminate()
             assert guest.stdin is not None
@@ -156,8 +113,42 @@ class LocalSandbox:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _environment() -> dict[str, str]:
-    """The guest's whole environment: nothing of ours."""
+class LocalSandbox:
+    """Guests as processes of this machine. confined False: no sandbox at all, for those who insist.
+
+    spares: confined children kept waiting for each run that may be under way at once; each costs about 4 MB.
+    gpus: what CUDA_VISIBLE_DEVICES calls the GPUs that may be used, each by a guest of its own.
+    """
+
+    guest_type: type[Guest] = Guest
+
+    def __init__(self, *, confined: bool = True, spares: int = 2, gpus: Sequence[str] = ()) -> None:
+        self._guest = self.guest_type(confined=confined, spares=spares)
+        self._gpu_guests = [self.guest_type(confined=confined, spares=1, gpu=gpu) for gpu in gpus]
+        self._lanes = Lanes(self._guest.connect)
+        self._gpu_lanes = [Lanes(guest.connect) for guest in self._gpu_guests]
+        self._gpus = Gpus([lanes.run for lanes in self._gpu_lanes])
+        self.devices: tuple[str, ...] = ("cpu", "cuda") if gpus else ("cpu",)
+
+    def start(self) -> None:
+        """Starts the guests if none run. SandboxUnavailable where this machine can't confine."""
+        for guest in (self._guest, *self._gpu_guests):
+            guest.start()
+
+    def run(self, job: Job) -> Reports:
+        """See `grader.sandbox.base`."""
+        return (self._gpus if needs_gpu(job) else self._lanes).run(job)
+
+    def close(self) -> None:
+        """Ends the guests and all their children; removes their folders."""
+        for lanes in (self._lanes, *self._gpu_lanes):
+            lanes.close()
+        for guest in (self._guest, *self._gpu_guests):
+            guest.close()
+
+
+def _environment(gpu: str | None) -> dict[str, str]:
+    """The guest's whole environment: nothing of ours, and no GPU but the one that it is given."""
     return {
         "PATH": "/usr/bin:/bin",
         "LANG": "C.UTF-8",
@@ -166,6 +157,7 @@ def _environment() -> dict[str, str]:
         "OPENBLAS_NUM_THREADS": "1",
         "TORCHDYNAMO_DISABLE": "1",
         "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+        "CUDA_VISIBLE_DEVICES": gpu or "",
     }
 
 

@@ -35,6 +35,10 @@ _GRACE_S = 60.0  # beyond the wall limit, before a silent lane is given up
 _GRADIENTS = 16  # a result's gradients are at most so many times as large
 
 
+class LaneGone(SandboxFailed):
+    """The guest ended before it had taken the job."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ended(Exception):
     """The lane's word that the run is over: how, and what was used."""
@@ -55,10 +59,17 @@ class Lane:
 
     def run(self, job: Job) -> Generator[CaseReport | RunEnd, None, None]:
         """See `grader.sandbox.base`."""
+        yield from self.follow(self.begin(job))
+
+    def begin(self, job: Job) -> Run:
+        """Takes a child. LaneGone if there was none to be had here: nothing was run, another lane may be asked."""
         try:
-            run = _Run(self._connection, job)
-        except OSError as error:
-            raise SandboxFailed(f"the sandbox's connection broke: {error}") from error
+            return Run(self._connection, job)
+        except (OSError, SandboxFailed) as error:
+            raise LaneGone(f"the sandbox gave no child: {error}") from error
+
+    def follow(self, run: Run) -> Generator[CaseReport | RunEnd, None, None]:
+        """The reports of a run that was begun here."""
         try:
             yield from run.reports()
         except OSError as error:
@@ -71,7 +82,7 @@ class Lane:
         self._connection.close()
 
 
-class _Run:
+class Run:
     """One job in one child."""
 
     def __init__(self, connection: socket.socket, job: Job) -> None:

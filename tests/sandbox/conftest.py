@@ -11,18 +11,24 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from grader.sandbox.base import Sandbox
-from grader.sandbox.local import LocalSandbox
+from grader.sandbox.local import Guest, LocalSandbox
 
 NOBODY = 65534
 
 
-class OrdinaryUser(LocalSandbox):
-    """The local sandbox with a guest that has no more rights than any person of this machine."""
+class NobodysGuest(Guest):
+    """A guest that has no more rights than any person of this machine."""
 
     def _command(self, *arguments: int) -> list[str]:
-        assert self._folder is not None
-        os.chown(self._folder / "children", NOBODY, NOBODY)
+        assert self.folder is not None
+        os.chown(self.folder / "children", NOBODY, NOBODY)
         return [*as_nobody(), *super()._command(*arguments)]
+
+
+class OrdinaryUser(LocalSandbox):
+    """The local sandbox with such a guest."""
+
+    guest_type = NobodysGuest
 
 
 def as_nobody() -> list[str]:

@@ -288,8 +288,8 @@ def breakable(request: pytest.FixtureRequest) -> Iterator[LocalSandbox]:
 
 def guest(sandbox: LocalSandbox) -> psutil.Process:
     """The guest's main process."""
-    assert sandbox._guest is not None
-    return psutil.Process(sandbox._guest.pid)
+    assert sandbox._guest.process is not None
+    return psutil.Process(sandbox._guest.process.pid)
 
 
 def test_a_broken_sandbox_fails_and_heals(breakable: LocalSandbox) -> None:
@@ -304,9 +304,9 @@ def test_a_broken_sandbox_fails_and_heals(breakable: LocalSandbox) -> None:
     assert wait_until(lambda: canaries() == [])
     assert set(run(breakable, DOUBLE).outcomes) == {Outcome.RETURNED}
 
-    assert breakable._folder is not None
+    assert breakable._guest.folder is not None
     lanes = {str(lane.pid) for lane in guest(breakable).children()}
-    folder = breakable._folder / "children"
+    folder = breakable._guest.folder / "children"
     assert wait_until(lambda: {path.name.partition("-")[0] for path in folder.iterdir()} <= lanes)
 
     guest(breakable).kill()
@@ -316,8 +316,8 @@ def test_a_broken_sandbox_fails_and_heals(breakable: LocalSandbox) -> None:
 
 def guest_is_gone(sandbox: LocalSandbox) -> bool:
     """Whether the guest's main process has ended."""
-    assert sandbox._guest is not None
-    return sandbox._guest.poll() is not None
+    assert sandbox._guest.process is not None
+    return sandbox._guest.process.poll() is not None
 
 
 SUPERVISOR = """
@@ -328,7 +328,7 @@ from tests.sandbox.running import calls
 sandbox = LocalSandbox()
 running = sandbox.run(Job(source=sys.stdin.read(), name='f', calls=calls(), limits=Limits()))
 next(running)
-print(sandbox._guest.pid, sandbox._folder, flush=True)
+print(sandbox._guest.process.pid, sandbox._guest.folder, flush=True)
 next(running)
 """
 
@@ -362,7 +362,7 @@ def test_close_leaves_nothing() -> None:
     running = sandbox.run(Job(source=f"{DAEMON}{DOUBLE}", name="f", calls=calls(2), limits=LIMITS))
     next(running)
     family = guest(sandbox).children(recursive=True)
-    folder = sandbox._folder
+    folder = sandbox._guest.folder
     sandbox.close()
 
     assert folder is not None
@@ -392,8 +392,8 @@ def left_over(sandbox: LocalSandbox) -> tuple[int, int, int, int]:
     """Processes, descriptors, temporary folders and mounts of this process and all below it."""
     family = [psutil.Process(), *psutil.Process().children(recursive=True)]
     mounts = Path(f"/proc/{guest(sandbox).pid}/mounts").read_text(encoding="utf-8").count("\n")
-    assert sandbox._folder is not None
-    folders = len(list(sandbox._folder.glob("**/*")))
+    assert sandbox._guest.folder is not None
+    folders = len(list(sandbox._guest.folder.glob("**/*")))
     return len(family), sum(one.num_fds() for one in family), folders, mounts
 
 

@@ -11,6 +11,7 @@ Non-goals: memory, time and counting processes (the lane does that from outside)
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import resource
 import signal
@@ -46,12 +47,17 @@ class NotConfined(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Confinement:
-    """What is decided once for all children: folders to read, the two seccomp programs, whether children get a uid."""
+    """What is decided once for all children: folders to read, the two seccomp programs, whether children get a uid.
+
+    gpu_calls, gpu_rules: what those with a GPU may call and reach besides.
+    """
 
     readable: tuple[str, ...]
     notices: bytes
     filters: bytes | None
     separate_uid: bool
+    gpu_calls: tuple[str, ...] = ()
+    gpu_rules: Callable[[int], dict[str, int]] | None = None
 
 
 def python_folders() -> tuple[str, ...]:
@@ -63,15 +69,19 @@ def python_folders() -> tuple[str, ...]:
     return tuple(sorted(p for p in existing if not any(p != q and Path(p).is_relative_to(q) for q in existing)))
 
 
-def prepare() -> Confinement:
+def prepare(
+    *, gpu_calls: tuple[str, ...] = (), gpu_rules: Callable[[int], dict[str, int]] | None = None
+) -> Confinement:
     """What can be built once, before any child."""
     system = tuple(path for path in _READABLE if Path(path).exists())
     scoped = landlock.abi() >= landlock.SIGNAL_SCOPE_ABI
     return Confinement(
         readable=python_folders() + system,
         notices=seccomp.notices(),
-        filters=seccomp.filters(None) if scoped else None,
+        filters=seccomp.filters(None, gpu_calls=gpu_calls) if scoped else None,
         separate_uid=os.geteuid() == 0,
+        gpu_calls=gpu_calls,
+        gpu_rules=gpu_rules,
     )
 
 
@@ -124,19 +134,20 @@ def confine(confinement: Confinement, *, folder: str, uid: int, handshake: socke
         os.setgroups([])
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)
-    undumpable()
+    _prctl(_PR_SET_DUMPABLE, int(bool(confinement.gpu_calls)))  # CUDA writes its threads' names below /proc/self
     die_with(parent)
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     landlock.restrict(_rules(confinement, folder))
     listener = seccomp.load(confinement.notices, listener=True)
     socket.send_fds(handshake, [b"listener"], [listener])
     os.close(listener)
-    seccomp.load(confinement.filters or seccomp.filters(os.getpid()))
+    seccomp.load(confinement.filters or seccomp.filters(os.getpid(), gpu_calls=confinement.gpu_calls))
 
 
 def _rules(confinement: Confinement, folder: str) -> dict[str, int]:
     rules = dict.fromkeys(confinement.readable, landlock.READ)
-    return rules | {"/dev/null": landlock.READ_WRITE_FILE, folder: landlock.OWN}
+    rules |= {"/dev/null": landlock.READ_WRITE_FILE, folder: landlock.OWN}
+    return rules | confinement.gpu_rules(os.getpid()) if confinement.gpu_rules else rules
 
 
 def _limit_resources() -> None:
@@ -171,6 +182,10 @@ def self_test(parent: int) -> None:
             attempt()
         except (PermissionError, FileNotFoundError):
             continue
+        except OSError as error:
+            if error.errno == errno.EROFS:
+                continue
+            raise
         raise NotConfined(f"a confined child could {what}")
 
 

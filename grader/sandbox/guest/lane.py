@@ -23,7 +23,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from grader.sandbox.guest import cgroup, folders, mounts, proc, seccomp, spare
+from grader.sandbox.guest import cgroup, folders, mounts, proc, seccomp, service, spare
+from grader.sandbox.guest.service import Reports
 from grader.sandbox.guest.spare import Settings, Spare
 
 _TICK_S = 0.01
@@ -49,6 +50,7 @@ class Live:
     orphans_cpu_s: float = 0.0
     resident_bytes: int = 0
     status: int | None = None
+    orphan_violated: bool = False
     births: list[float] = field(default_factory=list)
     reached: dict[str, str] = field(default_factory=dict)
 
@@ -56,9 +58,10 @@ class Live:
 class Lane:
     """One supervisor's keeper."""
 
-    def __init__(self, connection: socket.socket, settings: Settings) -> None:
+    def __init__(self, connection: socket.socket, settings: Settings, reports: Reports) -> None:
         self._connection = connection
         self._settings = settings
+        self._reports = reports
         self._spares: list[Spare] = []
         self._live: Live | None = None
         self._names = {number: name for name, number in seccomp.machine()[1].items()}
@@ -73,6 +76,7 @@ class Lane:
             while self._turn():
                 pass
         except Exception as error:
+            self._reports.tell(service.BROKE)
             with suppress(OSError):
                 self._send({"is": "broken", "why": f"{type(error).__name__}: {error}"})
         finally:
@@ -86,7 +90,8 @@ class Lane:
         waiting = {child.handshake.fileno(): child for child in self._spares if not child.ready}
         listener = self._live.child.listener if self._live else None
         poll = select.poll()
-        for descriptor in (self._connection.fileno(), *waiting, *([] if listener is None else [listener])):
+        drain = self._reports.drain[0] if self._live is None else None
+        for descriptor in (self._connection.fileno(), *waiting, *(d for d in (listener, drain) if d is not None)):
             poll.register(descriptor, select.POLLIN)
         ready = poll.poll(self._patience_ms())
         if not ready and self._short():
@@ -97,6 +102,8 @@ class Lane:
                     waiting[descriptor].hear()
             elif descriptor == listener:
                 self._heed(listener, event)
+            elif descriptor == drain:
+                return self._live is not None
             elif not self._obey():
                 return False
         if self._live is not None and time.monotonic() >= self._live.next_look:
@@ -211,6 +218,9 @@ class Lane:
         if live.status is not None:
             self._finish(live, "died", **self._death(live, live.status))
             return
+        if live.orphan_violated:
+            self._finish(live, "died", code=-signal.SIGSYS, starved=False)
+            return
         pids, limits, wall = self._pids(live), live.limits, time.monotonic() - live.started
         live.cpu_s = max(live.cpu_s, sum(map(proc.cpu, pids)) + live.orphans_cpu_s - live.child.cpu_s)
         if live.cpu_s > limits["cpu_s"]:
@@ -219,7 +229,7 @@ class Lane:
             self._finish(live, "time", kind="time", limit=limits["wall_s"], used=wall)
         elif (used := self._memory(live, pids)) > limits["memory_bytes"] + _SLACK_BYTES:
             self._finish(live, "memory", limit=limits["memory_bytes"], used=used)
-        elif self._kills() > live.kills_before:
+        elif self._group and self._kills() > live.kills_before:  # a container's own cgroup is the neighbours' too
             self._finish(live, "starved")
         elif (used := self._on_disk(live)) > limits["file_bytes"]:
             self._finish(live, "files", limit=limits["file_bytes"], used=used)
@@ -231,7 +241,10 @@ class Lane:
         return 0 if self._settings.mounted else folders.used_bytes(live.child.folder, live.limits["file_bytes"])
 
     def _memory(self, live: Live, pids: list[int]) -> int:
-        """Bytes in use. Shared pages count for all who have them, so a sum that is too large is looked at again."""
+        """Bytes in use. Shared pages count for all who have them, so a sum that is too large is looked at again.
+
+        Where we may not look (an ordinary user, a container without CAP_SYS_PTRACE): beyond an idle child.
+        """
         most = sum(map(proc.memory, pids)) - live.child.memory_bytes
         if len(pids) == 1 or most <= live.limits["memory_bytes"]:
             return most
@@ -250,7 +263,7 @@ class Lane:
         return self._watched.kills() if self._watched else 0
 
     def _finish(self, live: Live, how: str, **details: Any) -> None:
-        """Everything dead, the folder gone, then the word to the supervisor.
+        """Everything dead, the folder gone, then the word to the zygote and to the supervisor.
 
         Notices are not answered any more, so that whoever waits for one waits until it is killed.
         """
@@ -258,6 +271,7 @@ class Lane:
         self._kill()
         live.child.discard(self._settings)
         self._live = None
+        self._reports.tell(service.VIOLATED if _is_violation(how, details) else service.ENDED)
         usage = {"wall_s": wall, "cpu_s": live.cpu_s, "peak_memory_bytes": live.resident_bytes}
         self._send({"is": "ended", "how": how, "usage": usage, "reached": list(live.reached.values()), **details})
 
@@ -291,6 +305,11 @@ class Lane:
             live.cpu_s = max(live.cpu_s, usage.ru_utime + usage.ru_stime + live.orphans_cpu_s - live.child.cpu_s)
         elif live is not None and pid not in {child.pid for child in self._spares}:
             live.orphans_cpu_s += usage.ru_utime + usage.ru_stime
+            live.orphan_violated |= os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGSYS
         for child in [child for child in self._spares if child.pid == pid]:
             self._spares.remove(child)
             child.discard(self._settings)
+
+
+def _is_violation(how: str, details: dict[str, Any]) -> bool:
+    return how == "violation" or (how == "died" and details["code"] == -signal.SIGSYS)

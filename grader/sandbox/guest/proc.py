@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+_SYS_ADMIN = 21
 _FIRST_UID, _UIDS_PER_LANE = 0x40000000, 64
 
 
@@ -91,6 +92,13 @@ def spare_uid(lane: int, count: int) -> int:
         return wanted
     half = length // 2
     return inside + half + (lane * _UIDS_PER_LANE + count) % (length - half)
+
+
+def may_mount() -> bool:
+    """Whether this process is root with CAP_SYS_ADMIN; asked first, since trying may be death in a container."""
+    lines = (line.split() for line in _read("/proc/self/status").splitlines())
+    capabilities = next(int(words[1], 16) for words in lines if words[0] == "CapEff:")
+    return os.geteuid() == 0 and bool(capabilities >> _SYS_ADMIN & 1)
 
 
 def volunteer_for_the_killer() -> None:

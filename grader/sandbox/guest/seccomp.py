@@ -92,8 +92,12 @@ class ArgumentRule:
     error: int = errno.EPERM
 
 
-def argument_rules(own_pid: int | None) -> tuple[ArgumentRule, ...]:
-    """The calls that depend on an argument; `own_pid`: where the kernel can't scope signals, only to oneself."""
+def argument_rules(own_pid: int | None, *, gpu: bool = False) -> tuple[ArgumentRule, ...]:
+    """The calls that depend on an argument.
+
+    own_pid: where the kernel can't scope signals, they go only to oneself. gpu: the driver has ioctls of all numbers,
+    so that only Landlock keeps them to its devices.
+    """
     no_sigsys = tuple(
         ArgumentRule(calls=(call,), argument=position, values=(signal.SIGSYS,), deny=True)
         for call, position in (
@@ -111,7 +115,7 @@ def argument_rules(own_pid: int | None) -> tuple[ArgumentRule, ...]:
         *no_sigsys,
         *((to_itself, ArgumentRule(calls=("tkill",), argument=0, values=())) if own_pid else ()),
         ArgumentRule(calls=("prctl",), argument=0, values=_THREAD_NAMES_AND_QUERIES),
-        ArgumentRule(calls=("ioctl",), argument=1, values=_TERMINAL_QUERIES, error=errno.ENOTTY),
+        *(() if gpu else (ArgumentRule(calls=("ioctl",), argument=1, values=_TERMINAL_QUERIES, error=errno.ENOTTY),)),
         ArgumentRule(calls=("fcntl",), argument=1, values=_LOCKS_AND_SIGNALS, deny=True),
         ArgumentRule(calls=("prlimit64", "sched_setaffinity"), argument=0, values=(0,)),
     )
@@ -131,17 +135,22 @@ def notices() -> bytes:
     return _pack([*code, (_RETURN, 0, 0, _ALLOW)])
 
 
-def filters(own_pid: int | None) -> bytes:
-    """The second program: the allow-list. Foreign ABIs (32-bit, x32) kill the process."""
+def filters(own_pid: int | None, *, gpu_calls: Iterable[str] = ()) -> bytes:
+    """The second program: the allow-list. Foreign ABIs (32-bit, x32) kill the process.
+
+    gpu_calls: what a child with a GPU may call besides, ioctl and shared memory included.
+    """
+    gpu = bool(gpu_calls)
     arch, table = machine()
     code: Code = [(_LOAD, 0, 0, _ARCH), (_EQUAL, 1, 0, arch), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, _NR)]
     code += [(_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _KILL)]
     conditional: set[str] = set()
-    for rule in argument_rules(own_pid):
+    for rule in argument_rules(own_pid, gpu=gpu):
         conditional |= set(rule.calls)
         code += _rule(table, rule)
-    code += _no_hidden_memory(table)
-    code += _answers(table, (*ALLOWED, *VIOLATIONS, *sorted(conditional)), _ALLOW)
+    code += [] if gpu else _no_hidden_memory(table)
+    extra = (*gpu_calls, "ioctl") if gpu else ()
+    code += _answers(table, (*ALLOWED, *VIOLATIONS, *sorted(conditional), *extra), _ALLOW)
     code += _answers(table, REFUSED, _ERRNO | errno.EPERM)
     return _pack([*code, (_RETURN, 0, 0, _ERRNO | errno.ENOSYS)])
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import mmap
+from collections.abc import Iterable
 from typing import Any
 
 import safetensors
@@ -19,6 +20,7 @@ _requires_grad, _grad_fn = vars(_C)["requires_grad"].__get__, vars(_C)["grad_fn"
 _is_nested, _is_quantized = vars(_C)["is_nested"].__get__, vars(_C)["is_quantized"].__get__
 _stride, _data_ptr, _offset, _storage = _C.stride, _C.data_ptr, _C.storage_offset, _C.untyped_storage
 _detach, _contiguous, _cpu, _resolve = _C.detach, _C.contiguous, _C.cpu, torch.resolve_neg
+_copy = _C.copy_
 _dtype_name = str
 _storage_bytes = torch.UntypedStorage.nbytes
 PLAIN: set[type] = {torch.Tensor, torch.nn.Parameter}
@@ -26,15 +28,31 @@ _MOST_DIMENSIONS = 1024
 FLOATING = {torch.float16, torch.bfloat16, torch.float32, torch.float64}
 
 
-def make(spec: dict[str, Any], arena: mmap.mmap, mode: str, device: str) -> torch.Tensor:
-    """A tensor as `spec` says: shape, strides, dtype, where its bytes lie in the arena (without bytes if not real)."""
+Pair = tuple[torch.Tensor, torch.Tensor]
+
+
+def make(spec: dict[str, Any], arena: mmap.mmap, mode: str, device: str) -> tuple[torch.Tensor, Pair | None]:
+    """A tensor as `spec` says: shape, strides, dtype, where its bytes lie in the arena (without bytes if not real).
+
+    On another device than the arena's, also its whole storage there and here, to be copied back after the call.
+    """
     dtype = getattr(torch, spec["dtype"])
     shape, strides = spec["shape"], spec["strides"]
+    pair: Pair | None = None
     if mode == "real":
-        tensor = _over_memory(spec, arena, dtype).as_strided(shape, strides).to(device)
+        here = _over_memory(spec, arena, dtype)
+        there = here.to(device)
+        tensor = there.as_strided(shape, strides)
+        pair = None if there is here else (there, here)
     else:
         tensor = torch.empty_strided(shape, strides, dtype=dtype, device="meta" if mode == "meta" else "cuda")
-    return tensor.requires_grad_() if spec["requires_grad"] else tensor
+    return (tensor.requires_grad_() if spec["requires_grad"] else tensor), pair
+
+
+def copy_all(pairs: Iterable[Pair]) -> None:
+    """Copies the first of each pair to the second, with functions that no submission has seen."""
+    for source, target in pairs:
+        _copy(target, source)
 
 
 def _over_memory(spec: dict[str, Any], arena: mmap.mmap, dtype: torch.dtype) -> torch.Tensor:

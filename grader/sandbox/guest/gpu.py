@@ -1,0 +1,64 @@
+"""What a child with a GPU may do beyond the others, and how it gets warm: one rule set, chosen by `--device cuda:0`.
+
+Theory of operation. A process that has touched CUDA poisons its forks, so the zygote never does; each child starts CUDA
+itself, after it was confined and before it gets any work. CUDA wants the driver's device files with their ioctls, files
+in memory, a look at the machine, and to write the names of its own threads: a child with a GPU owns its entries below
+/proc, and Landlock shows it those and nobody else's.
+
+Non-goals: what the driver does. Isolation between a submission and the GPU's other users ends there; a GPU for each
+sandbox, MIG, or gVisor's nvproxy are the next walls. Memory that CUDA maps is counted by no limit but the container's.
+
+This was built from what is known of CUDA under Landlock and seccomp; docs/containers.md says what has been run.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from grader.sandbox.guest import landlock
+
+EXTRA_CALLS = ("memfd_create",)
+_DEVICES = ("nvidiactl", "nvidia[0-9]*", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-caps/*", "zero", "null")
+_READABLE = (
+    "/proc/driver/nvidia",
+    "/proc/devices",
+    "/proc/cpuinfo",
+    "/proc/meminfo",
+    "/proc/sys/vm/mmap_min_addr",
+    "/proc/sys/vm/overcommit_memory",
+    "/sys/bus/pci/devices",
+    "/sys/devices/pci0000:00",
+    "/sys/devices/system",
+    "/sys/module/nvidia",
+    "/etc/ld.so.cache",
+)
+_SIZE = 64
+
+
+def rules(pid: int) -> dict[str, int]:
+    """Landlock's rules for the process `pid`, beside those that every child has."""
+    devices = [str(path) for pattern in _DEVICES for path in Path("/dev").glob(pattern)]
+    readable = [path for path in _READABLE if Path(path).exists()]
+    own = {f"/proc/{pid}": landlock.READ, f"/proc/{pid}/task": landlock.READ_AND_WRITE}
+    return dict.fromkeys(readable, landlock.READ) | dict.fromkeys(devices, landlock.DEVICE) | own
+
+
+def full_precision() -> None:
+    """Products of float32 matrices are computed in float32; touches no GPU."""
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.allow_tf32 = False
+
+
+def check(device: str) -> None:
+    """Raises if the device does not compute: after a submission was killed, this is how we know that it is well."""
+    ones = torch.ones(_SIZE, _SIZE, device=device)
+    found = float((ones @ ones).sum())
+    if found != _SIZE**3:
+        raise RuntimeError(f"the GPU computes {found} instead of {_SIZE**3}")
+
+
+def untouched() -> bool:
+    """Whether this process may still fork children that use CUDA."""
+    return not torch.cuda.is_initialized()  # type: ignore[no-untyped-call]

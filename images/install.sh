@@ -1,0 +1,24 @@
+#!/bin/sh
+# Only while images are built: `install.sh LAYER ...` installs into /opt/venv what pip's arguments say (or `--folder DIR`:
+# one package as it lies there), compiles it, and links what is new, at its place, below /made/LAYER.
+# Compiled files are never checked against their sources again: a stale one makes `import torch` take twice as long.
+set -eu
+packages=$(/opt/venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+layer=/made/$1 && shift && mkdir --parents "$layer"
+if [ -e /opt/build/before ]; then what_is_new="-newer /opt/build/before"; else what_is_new=; fi
+if [ "$1" = --folder ]; then
+    cp -R "$2" "$packages/"
+else
+    # shellcheck disable=SC2086  # flags are words
+    /opt/build/bin/pip --python /opt/venv/bin/python install ${PIP_FLAGS:-} --find-links=/wheels --no-cache-dir --no-compile \
+        --quiet --disable-pip-version-check --root-user-action=ignore --constraint /opt/build/requirements.lock "$@"
+fi
+# headers and tests of torch, and what belongs to other versions of Python than this one
+rm -rf "$packages/torch/include" "$packages/torch/test" "$packages/torch/share/cmake"
+# shellcheck disable=SC2086
+find "$packages" -name '*.py' ! -name 'py312*' $what_is_new | /opt/venv/bin/python -m compileall -q -j 0 -i - \
+    --invalidation-mode unchecked-hash
+# shellcheck disable=SC2086
+find /opt/venv \( -type f -o -type l \) $what_is_new -print0 | xargs -0 cp -a --link --parents --target-directory="$layer"
+chmod -R a+rX "$layer"
+sleep 1 && touch /opt/build/before && sleep 1
