@@ -22,7 +22,8 @@ from app.access import Access
 from app.errors import ApiError, from_error, problem_response
 from app.fleet import Fleet
 from app.hub import Hub
-from app.schemas import NewSubmissionBody
+from app.intake import said
+from app.schemas import NewSubmissionBody, ProblemDetails
 from app.service import Backlog, Catalogue, Service
 from app.settings import Settings, from_environment
 from app.store import Store
@@ -31,6 +32,7 @@ from grader.errors import GraderError
 log = logging.getLogger(__name__)
 
 MAX_BODY_BYTES = 1 << 20
+DISCARDED_BYTES = 32 << 20
 CANARY_AGE_S = 180.0
 DESCRIPTION = """Grades PyTorch coding challenges. POST a submission, get its verdict.
 
@@ -106,7 +108,12 @@ def _openapi(app: FastAPI) -> dict[str, object]:
     if not app.openapi_schema:
         schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
         body = NewSubmissionBody.model_json_schema(ref_template="#/components/schemas/{model}")
-        schema["components"]["schemas"].update({**body.pop("$defs", {}), "NewSubmissionBody": body})
+        schemas = schema["components"]["schemas"]
+        schemas.update({**body.pop("$defs", {}), "NewSubmissionBody": body})
+        schemas["ProblemDetails"] = ProblemDetails.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas["ProblemDetails"].pop("$defs", None)
+        for unused in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(unused, None)
         schemes = schema["components"].setdefault("securitySchemes", {})
         schemes["key"] = {"type": "http", "scheme": "bearer", "description": "an API key, or a token signed with one"}
         schema["security"] = [{}, {"key": []}]
@@ -153,7 +160,7 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def bad_parameters(_: Request, error: RequestValidationError) -> JSONResponse:
-        faults = [{"at": "/".join(str(part) for part in one["loc"]), "message": one["msg"]} for one in error.errors()]
+        faults = [{"at": "/".join(str(part) for part in one["loc"]), "message": said(one)} for one in error.errors()]
         return problem_response(422, f"{faults[0]['at']}: {faults[0]['message']}", errors=faults)
 
     @app.exception_handler(HTTPException)
@@ -185,6 +192,7 @@ class BodyLimit:
             return
         declared = dict(scope["headers"]).get(b"content-length", b"0")
         if not declared.isdigit() or int(declared) > MAX_BODY_BYTES:
+            await discard(receive)
             await too_large()(scope, receive, send)
             return
         seen = 0
@@ -194,6 +202,8 @@ class BodyLimit:
             message = await receive()
             seen += len(message.get("body", b""))
             if seen > MAX_BODY_BYTES:
+                if message.get("more_body"):
+                    await discard(receive)
                 raise ApiError(413, TOO_LARGE)
             return message
 
@@ -201,6 +211,15 @@ class BodyLimit:
 
 
 TOO_LARGE = "the body is larger than 1 MiB"
+
+
+async def discard(receive: Receive) -> None:
+    """Reads a refused body on, within reason: who is cut off while sending sees a reset instead of the answer."""
+    size, more = 0, True
+    while more and size < DISCARDED_BYTES:
+        message = await receive()
+        size += len(message.get("body", b""))
+        more = message.get("more_body", False)
 
 
 def too_large() -> JSONResponse:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from http.client import HTTPConnection
 from typing import Any
 from uuid import uuid4
 
@@ -167,8 +167,16 @@ def test_large_bodies_are_refused(client: httpx.Client) -> None:
     large = b'{"source": "' + b"x" * 10_000_000 + b'"}'
     refused(client.post("/submissions", content=large), 413)
     chunks = (large[at : at + 65536] for at in range(0, len(large), 65536))
-    with suppress(httpx.WriteError):  # the connection may be closed before all was sent: refused too
-        refused(client.post("/submissions", content=chunks), 413)
+    refused(client.post("/submissions", content=chunks), 413)
+
+
+def test_a_refusal_is_heard_by_who_sends_everything_first(running: Running) -> None:
+    """The standard library's client reads no answer before all is sent: it gets the 413, not a reset connection."""
+    for _ in range(3):
+        connection = HTTPConnection("127.0.0.1", running.port, timeout=30)
+        connection.request("POST", "/api/v1/submissions", b" " * 10_000_000)
+        assert connection.getresponse().status == 413
+        connection.close()
 
 
 @pytest.mark.parametrize("source", ["x = 1\x00", "x = '\ud800'", "x = 1\n" * 20_000])
@@ -301,3 +309,31 @@ def test_strange_pages_may_not_call(running: Running) -> None:
     refused(httpx.post(url, json=body(), headers={"Origin": "https://evil.example"}), 403)
     refused(httpx.get(url, headers={"Host": "evil.example"}), 403)
     assert httpx.get(url, headers={"Origin": running.address}).status_code == 200
+
+
+def test_openapi_tells_what_refusals_look_like(running: Running) -> None:
+    """Every error of every call under /api is a problem document, and nothing else, as the service sends it."""
+    found = httpx.get(f"{running.address}/openapi.json").json()
+    for path, methods in found["paths"].items():
+        for method, call in methods.items() if path.startswith("/api") else ():
+            for status, answer in call["responses"].items():
+                if status >= "400":
+                    assert list(answer["content"]) == ["application/problem+json"], (method, path, status)
+                    schema = answer["content"]["application/problem+json"]["schema"]
+                    assert schema == {"$ref": "#/components/schemas/ProblemDetails"}
+    assert "HTTPValidationError" not in found["components"]["schemas"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        ([], "/: must be an object"),
+        (body(nope=1), "/nope: there is no such key"),
+        (body(subject="\x00"), "/subject: must be printable characters"),
+        (body() | {"problem": "nope"}, "/problem: no such problem; there are: situ_glu"),
+        ({"problem": "situ_glu"}, "/source: is missing"),
+    ],
+)
+def test_refusals_are_in_plain_words(client: httpx.Client, sent: object, said: str) -> None:
+    """What to mend, without the words of the library that found it."""
+    assert client.post("/submissions", json=sent).json()["detail"] == said
