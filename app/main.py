@@ -13,6 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from fastapi_offline import FastAPIOffline
 from psycopg_pool import PoolTimeout
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -83,7 +84,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         async with opened(settings, url) as app.state.service:
             yield
 
-    app = FastAPI(title="grader", version="1", lifespan=lifespan, description=DESCRIPTION.format(base=_base(settings)))
+    app = FastAPIOffline(
+        title="grader",
+        version="1",
+        lifespan=lifespan,
+        description=DESCRIPTION.format(base=_base(settings)),
+        redoc_url=None,
+    )  # /docs comes from our own files: it can be read without internet
     app.include_router(routes.router)
     app.include_router(admin.router)
     _add_root_routes(app)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
@@ -289,7 +290,16 @@ def test_health_metrics_and_home(running: Running, client: httpx.Client) -> None
     submit(client)
     assert httpx.get(running.address + "/healthz").json() == {"status": "alive"}
     assert httpx.get(running.address + "/readyz").json()["status"] == "ready"
-    assert "/docs" in httpx.get(running.address + "/").text or "docs" in httpx.get(running.address + "/").text
+    assert "/docs" in httpx.get(running.address + "/").text
+
+
+def test_docs_need_no_internet(running: Running) -> None:
+    """The page of the API's documentation loads everything from this service."""
+    page = httpx.get(running.address + "/docs").text
+    loaded = re.findall(r'(?:src|href)="([^"]+)"', page)
+
+    assert loaded
+    assert all(httpx.get(running.address + address).status_code == 200 for address in loaded)
     text = httpx.get(running.address + "/metrics").text
     for name in ("grader_queue_depth", "grader_queue_age_seconds", "grader_phase_seconds_bucket", "grader_workers 1.0"):
         assert name in text
