@@ -43,7 +43,7 @@ def from_cases(judged: Sequence[Judged]) -> Iterator[str]:
     values = [one for one in judged if one.case.kind != DEVICE and one.report.returned and one.actual is not None]
     if any(is_detached(one) for one in values):
         yield "detached"
-    elif any(one.report.returned and one.report.returned.unreached for one in values):
+    elif any(one.passed and one.report.returned and one.report.returned.unreached for one in values):
         yield "partly_detached"
     if any(one.passed and one.report.returned and one.report.returned.finite_gradients is False for one in values):
         yield "nan_gradient"
