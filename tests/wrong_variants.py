@@ -60,6 +60,10 @@ ACTIVATIONS: dict[str, tuple[Variant, tuple[str, ...]]] = {
     "hard_gate": (with_bounds(hard, soft), ("hard_clipping",)),
     "hard_up": (with_bounds(soft, hard), ("hard_clipping",)),
     "clamp_one_side": (with_bounds(lambda x, cap: x.clamp(max=cap), hard), ("hard_clipping",)),
+    "clamp_after_the_sigmoid": (
+        lambda g, u, a, b: hard(F.silu(g), a) * hard(u, b),
+        ("hard_clipping",),
+    ),
     "clamp_the_product": (lambda g, u, a, b: (F.silu(g) * u).clamp(-a * b, a * b), ("hard_clipping",)),
     "shared_gate_cap": (lambda g, u, a, b: situ(g, u, a, a), ("shared_cap",)),
     "shared_up_cap": (lambda g, u, a, b: situ(g, u, b, b), ("shared_cap",)),

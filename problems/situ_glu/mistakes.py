@@ -6,6 +6,7 @@ with a unit of rounding like that of the reference: how far rounding may move wh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -25,12 +26,13 @@ class Formula:
 
     transposed: which matrices are turned; hardcoded: which caps are 4 and 25 whatever was asked (both: "both", "gate",
     "up"). arrangement: which cap goes where ("own", "gate" for both, "up" for both, "swapped"). gate_bound, up_bound:
-    "soft", "hard" (a clamp), "top" (a clamp of one side), "tanh" (the tanh comes first, and the cap cancels),
-    "tanh_over", "tanh_times" (it does not), "none". gate_scale, up_scale: whether the cap is multiplied back. sigmoid:
-    of "gate", "up", "both" or "none"; capped: it sees the "bounded" value, or its "tanh", or the one that is "used",
-    without its scale. joint: what sees the product of the branches ("all", the "gate" or the "up" branch, the "bounds"
-    but not the sigmoid), or, with joint_sigmoid, the cap of its only bound ("gate", "up", "product"); joint_sigmoid: of
-    the "gate", of the "product", "inside" the bound, or inside a "clamp". added: "after" the sigmoid or "before" it.
+    "soft", "hard" (a clamp), "top" (a clamp of one side), "after" (a clamp of gate times sigmoid), "tanh" (the tanh
+    comes first, and the cap cancels), "tanh_over", "tanh_times" (it does not), "none". gate_scale, up_scale: whether
+    the cap is multiplied back. sigmoid: of "gate", "up", "both" or "none"; capped: it sees the "bounded" value, or its
+    "tanh", or the one that is "used", without its scale. joint: what sees the product of the branches ("all", the
+    "gate" or the "up" branch, the "bounds" but not the sigmoid), or, with joint_sigmoid, the cap of its only bound
+    ("gate", "up", "product"); joint_sigmoid: of the "gate", of the "product", "inside" the bound, or inside a "clamp".
+    added: "after" the sigmoid or "before" it.
     """
 
     transposed: str = ""
@@ -63,6 +65,8 @@ CLAMPS: tuple[Change, ...] = (
     {"gate_bound": "top", "up_bound": "hard"},
     {"gate_bound": "top", "up_bound": "top"},
     {"gate_bound": "top"},
+    {"gate_bound": "after", "up_bound": "hard"},
+    {"gate_bound": "after"},
     {"joint": "product", "joint_sigmoid": "clamp"},
 )
 
@@ -85,7 +89,7 @@ MISTAKES: dict[str, tuple[Change, ...]] = {
 }
 """Each mistake's plain form first, then its disguises. The order of the mistakes decides between equals."""
 
-BOUNDS = ("soft", "hard", "top", "tanh", "tanh_over", "tanh_times", "none")
+BOUNDS = ("soft", "hard", "after", "top", "tanh", "tanh_over", "tanh_times", "none")
 
 
 @cache
@@ -222,6 +226,8 @@ class Pass:
         if formula.added == "before":
             return (left + right) * weights, (left.abs() + right.abs()) * weights
         left = left * weights
+        if formula.gate_bound == "after":
+            left = self.bound(left, gate_cap, "hard", gate_size)
         if formula.added == "after":
             return left + right, left.abs() + right.abs()
         return left * right, (left * right).abs()
@@ -232,15 +238,8 @@ class Pass:
 
     def weights(self, gate: Tensor, up: Tensor) -> Tensor | float:
         """The sigmoid's factor, of whatever the formula gives it to see."""
-        match self.formula.sigmoid:
-            case "gate":
-                return self.sigmoid(gate)
-            case "up":
-                return self.sigmoid(up)
-            case "both":
-                return self.sigmoid(gate) * self.sigmoid(up)
-            case _:
-                return 1.0
+        seen = {"gate": (gate,), "up": (up,), "both": (gate, up), "none": ()}[self.formula.sigmoid]
+        return math.prod(self.sigmoid(value) for value in seen)
 
     def joint(self) -> tuple[Tensor, Tensor]:
         """The product of the branches, bound once."""
@@ -268,7 +267,7 @@ class Pass:
                 return clamp(value, -cap, cap, FACTOR * self.eps * size)
             case "top":
                 return clamp(value, -torch.inf, cap, FACTOR * self.eps * size)
-            case "none":
+            case "none" | "after":
                 return value
             case _:
                 return {"tanh": 1.0, "tanh_over": 1 / cap, "tanh_times": cap}[kind] * self.tanh(value)
