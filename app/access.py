@@ -30,6 +30,7 @@ from app.store import Filter, Submission
 
 TOKEN_LIFE_S = 3600
 EVENTS_LIFE_S = 3600
+MAX_CLAIM = 200
 CLIENT, PUBLIC, ADMIN = "client", "public", "admin"
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 KEY_COLUMNS = "id, name, role, key_hash, created_at, revoked_at"
@@ -215,10 +216,12 @@ class Access:
         )
 
     async def _key(self, key_id: str) -> Key | None:
+        if not (key_id.isascii() and key_id.isalnum()):  # as no key of ours; PostgreSQL takes no NUL
+            return None
         async with self._pool.connection() as connection, connection.cursor(row_factory=class_row(Key)) as cursor:
             await cursor.execute(
                 f"SELECT {KEY_COLUMNS} FROM api_keys WHERE id = %s AND revoked_at IS NULL",
-                [key_id.replace("\0", "")],
+                [key_id],
             )
             return await cursor.fetchone()
 
@@ -233,10 +236,13 @@ def _bearer(request: Request) -> str | None:
 
 
 def _check_claims(claims: dict[str, Any], request: Request) -> None:
-    if claims["exp"] > time.time() + TOKEN_LIFE_S + 60:
+    if int(claims["exp"]) > time.time() + TOKEN_LIFE_S + 60:
         raise jwt.InvalidTokenError("it lives longer than an hour")
     for name in ("sub", "problem", "origin"):
-        if not isinstance(claims.get(name, ""), str):
+        text = claims.get(name, "")
+        if not isinstance(text, str):
             raise jwt.InvalidTokenError(f"its claim `{name}` is not a text")
+        if not text.isprintable() or len(text) > MAX_CLAIM:
+            raise jwt.InvalidTokenError(f"its claim `{name}` must be printable, at most {MAX_CLAIM} characters")
     if "origin" in claims and request.headers.get("origin") != claims["origin"]:
         raise jwt.InvalidTokenError("it was made for pages of another origin")

@@ -18,11 +18,15 @@ from grader.errors import GraderError, UsageError
 
 Result = TypeVar("Result")
 
-serve = typer.Typer(rich_markup_mode=None)
-worker = typer.Typer(rich_markup_mode=None)
-rejudge = typer.Typer(rich_markup_mode=None)
-key = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="API keys: create, list, revoke.")
-db = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The whole database to a file, and back.")
+serve = typer.Typer(add_completion=False, rich_markup_mode=None)
+worker = typer.Typer(add_completion=False, rich_markup_mode=None)
+rejudge = typer.Typer(add_completion=False, rich_markup_mode=None)
+key = typer.Typer(
+    add_completion=False, no_args_is_help=True, rich_markup_mode=None, help="API keys: create, list, revoke."
+)
+db = typer.Typer(
+    add_completion=False, no_args_is_help=True, rich_markup_mode=None, help="The whole database to a file, and back."
+)
 
 AsJson = Annotated[bool, typer.Option("--json", help="One record a line.")]
 NEWER_DUMP_OPTIONS = ["--format=custom", "--no-owner", "--no-privileges"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -19,6 +20,14 @@ from grader.schema import Problem
 
 RETRY_AFTER_S = 5.0
 SHOWN = 200
+OWN_WORDS = {
+    "extra_forbidden": "there is no such key",
+    "missing": "is missing",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+    "string_type": "must be a string",
+    "string_unicode": "must be text without lone surrogates",
+}
 
 
 def as_body(raw: bytes) -> tuple[Any, NewSubmissionBody]:
@@ -30,7 +39,14 @@ def as_body(raw: bytes) -> tuple[Any, NewSubmissionBody]:
     try:
         return parsed, NewSubmissionBody.model_validate(parsed)
     except ValidationError as error:
-        raise unprocessable([{"at": _place(one["loc"]), "message": one["msg"]} for one in error.errors()]) from None
+        raise unprocessable([{"at": _place(one["loc"]), "message": said(one)} for one in error.errors()]) from None
+
+
+def said(fault: Mapping[str, Any]) -> str:
+    """One of pydantic's faults in words that need no knowledge of pydantic."""
+    if fault["type"] in OWN_WORDS:
+        return OWN_WORDS[fault["type"]]
+    return str(fault["msg"]).removeprefix("Value error, ")
 
 
 def _place(location: tuple[int | str, ...]) -> str:

@@ -13,6 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from fastapi_offline import FastAPIOffline
 from psycopg_pool import PoolTimeout
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -22,7 +23,8 @@ from app.access import Access
 from app.errors import ApiError, from_error, problem_response
 from app.fleet import Fleet
 from app.hub import Hub
-from app.schemas import NewSubmissionBody
+from app.intake import said
+from app.schemas import NewSubmissionBody, ProblemDetails
 from app.service import Backlog, Catalogue, Service
 from app.settings import Settings, from_environment
 from app.store import Store
@@ -31,6 +33,7 @@ from grader.errors import GraderError
 log = logging.getLogger(__name__)
 
 MAX_BODY_BYTES = 1 << 20
+DISCARDED_BYTES = 32 << 20
 CANARY_AGE_S = 180.0
 DESCRIPTION = """Grades PyTorch coding challenges. POST a submission, get its verdict.
 
@@ -81,7 +84,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         async with opened(settings, url) as app.state.service:
             yield
 
-    app = FastAPI(title="grader", version="1", lifespan=lifespan, description=DESCRIPTION.format(base=_base(settings)))
+    app = FastAPIOffline(
+        title="grader",
+        version="1",
+        lifespan=lifespan,
+        description=DESCRIPTION.format(base=_base(settings)),
+        redoc_url=None,
+    )  # /docs comes from our own files: it can be read without internet
     app.include_router(routes.router)
     app.include_router(admin.router)
     _add_root_routes(app)
@@ -106,7 +115,12 @@ def _openapi(app: FastAPI) -> dict[str, object]:
     if not app.openapi_schema:
         schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
         body = NewSubmissionBody.model_json_schema(ref_template="#/components/schemas/{model}")
-        schema["components"]["schemas"].update({**body.pop("$defs", {}), "NewSubmissionBody": body})
+        schemas = schema["components"]["schemas"]
+        schemas.update({**body.pop("$defs", {}), "NewSubmissionBody": body})
+        schemas["ProblemDetails"] = ProblemDetails.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas["ProblemDetails"].pop("$defs", None)
+        for unused in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(unused, None)
         schemes = schema["components"].setdefault("securitySchemes", {})
         schemes["key"] = {"type": "http", "scheme": "bearer", "description": "an API key, or a token signed with one"}
         schema["security"] = [{}, {"key": []}]
@@ -153,7 +167,7 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def bad_parameters(_: Request, error: RequestValidationError) -> JSONResponse:
-        faults = [{"at": "/".join(str(part) for part in one["loc"]), "message": one["msg"]} for one in error.errors()]
+        faults = [{"at": "/".join(str(part) for part in one["loc"]), "message": said(one)} for one in error.errors()]
         return problem_response(422, f"{faults[0]['at']}: {faults[0]['message']}", errors=faults)
 
     @app.exception_handler(HTTPException)
@@ -185,6 +199,7 @@ class BodyLimit:
             return
         declared = dict(scope["headers"]).get(b"content-length", b"0")
         if not declared.isdigit() or int(declared) > MAX_BODY_BYTES:
+            await discard(receive)
             await too_large()(scope, receive, send)
             return
         seen = 0
@@ -194,6 +209,8 @@ class BodyLimit:
             message = await receive()
             seen += len(message.get("body", b""))
             if seen > MAX_BODY_BYTES:
+                if message.get("more_body"):
+                    await discard(receive)
                 raise ApiError(413, TOO_LARGE)
             return message
 
@@ -201,6 +218,15 @@ class BodyLimit:
 
 
 TOO_LARGE = "the body is larger than 1 MiB"
+
+
+async def discard(receive: Receive) -> None:
+    """Reads a refused body on, within reason: who is cut off while sending sees a reset instead of the answer."""
+    size, more = 0, True
+    while more and size < DISCARDED_BYTES:
+        message = await receive()
+        size += len(message.get("body", b""))
+        more = message.get("more_body", False)
 
 
 def too_large() -> JSONResponse:

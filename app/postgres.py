@@ -107,6 +107,14 @@ class Cluster:
             return False
         return self._run("pg_ctl", "status", "-D", str(self.folder), check=False).returncode == 0
 
+    def alive(self) -> bool:
+        """Whether the process that postmaster.pid names is there: a killed server leaves the file. Costs no process."""
+        try:
+            lines = (self.folder / "postmaster.pid").read_text().splitlines()
+        except OSError:
+            return False
+        return bool(lines) and Path("/proc", lines[0].strip()).exists()
+
     def url(self, database: str = DATABASE) -> str:
         """Where the running server listens, from its own postmaster.pid."""
         lines = (self.folder / "postmaster.pid").read_text().splitlines()

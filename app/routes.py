@@ -16,7 +16,7 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from app.access import Principal
 from app.errors import ApiError, AsciiJSON
 from app.intake import accept, as_body, cancel, visible
-from app.schemas import Page, ProblemDetails, Record, record
+from app.schemas import Page, Record, record
 from app.service import Service, service
 from app.store import TERMINAL, Filter, Submission
 from grader import problem as problems
@@ -27,8 +27,9 @@ MAX_WAIT_S = 60.0
 HEARTBEAT_S = 15
 PREFERENCE = re.compile(r"\bwait\s*=\s*\"?(\d{1,6})\b")
 
+PROBLEM_SCHEMA = {"$ref": "#/components/schemas/ProblemDetails"}
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ProblemDetails, "content": {"application/problem+json": {}}, "description": said}
+    status: {"content": {"application/problem+json": {"schema": PROBLEM_SCHEMA}}, "description": said}
     for status, said in {
         400: "not JSON",
         401: "no key, or one that is not accepted",
@@ -45,7 +46,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The documented errors of a call."""
-    return {status: REFUSALS[status] for status in (401, 403, *statuses, 429, 503)}
+    return {status: REFUSALS[status] for status in (401, 403, *statuses, 422, 429, 503)}
 
 
 router = APIRouter(prefix="/api/v1")
@@ -67,7 +68,7 @@ def list_problems(svc: Svc) -> list[dict[str, Any]]:
     return [problems.present_short(problem) for problem in svc.catalogue.all()]
 
 
-@router.get("/problems/{slug}", tags=["problems"], responses={404: REFUSALS[404]})
+@router.get("/problems/{slug}", tags=["problems"], responses={404: REFUSALS[404], 422: REFUSALS[422]})
 def show_problem(slug: str, svc: Svc) -> dict[str, Any]:
     """One problem: statement, theory, starter code, examples, hints, requirements, constraints, limits."""
     try:
@@ -179,7 +180,11 @@ async def cancel_submission(request: Request, submission_id: SubmissionId, calle
 
 @router.get(
     "/submissions/{submission_id}/events", tags=["submissions"], response_class=EventSourceResponse,
-    responses={200: {"content": {"text/event-stream": {}}}, **refusals(404)},
+    responses={
+        200: {"content": {"text/event-stream": {}}},
+        204: {"description": "all of it was received, says `Last-Event-ID`"},
+        **refusals(404, 422),
+    },
 )  # fmt: skip
 async def submission_events(
     request: Request,
@@ -192,6 +197,8 @@ async def submission_events(
     caller = await svc.access.listener(request, submission_id, token)
     stored = await visible(svc, caller, submission_id)
     after = int(last_event_id) if last_event_id and last_event_id.isascii() and last_event_id.isdecimal() else -1
+    if stored.status == "finished" and after > len(record(stored)["cases"]) + 1:
+        return Response(status_code=204)  # it has the verdict; to browsers this says not to come again
     url = events_url(request, svc, stored)
     return EventSourceResponse(_stream(svc, stored.id, after + 1, url), ping=HEARTBEAT_S)
 

@@ -16,6 +16,7 @@ from grader.present import submission_record
 METADATA_BYTES = 16 << 10
 INPUT_ELEMENTS = 10_000
 INPUT_DEPTH = 8
+MAX_DIGITS = 1000
 NUMBERS = frozenset({"NaN", "Infinity", "-Infinity"})
 
 EXAMPLE_SOURCE = """import torch
@@ -128,8 +129,13 @@ def parse_json(body: bytes) -> Any:
     def refuse(name: str) -> None:
         raise ValueError(f"{name} is not JSON")
 
+    def whole(digits: str) -> int:
+        if len(digits) > MAX_DIGITS:
+            raise ValueError(f"a number has more than {MAX_DIGITS} digits")
+        return int(digits)
+
     try:
-        return json.loads(body.decode("utf-8"), parse_constant=refuse)
+        return json.loads(body.decode("utf-8"), parse_constant=refuse, parse_int=whole)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 

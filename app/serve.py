@@ -186,8 +186,21 @@ def _supervise(settings: Settings, children: list[Child]) -> None:
     embedded = None if settings.database_url else postgres.cluster(settings)
     while True:
         time.sleep(0.5)
+        if embedded and not embedded.alive():
+            _revive(embedded)  # before the children are looked at: they give up where there is no database
         for child in children:
             child.watch()
-        if embedded and not (embedded.folder / "postmaster.pid").exists():
-            log.warning("PostgreSQL ended and is started again")
+
+
+def _revive(embedded: postgres.Cluster) -> None:
+    """Starts a PostgreSQL that ended. Processes that a killed one left may hold its memory for a moment."""
+    log.warning("PostgreSQL ended and is started again")
+    for _ in range(TRIES):
+        try:
             embedded.start()
+        except postgres.PostgresError as error:
+            log.warning("%s", error)
+            time.sleep(1.0)
+        else:
+            return
+    embedded.start()

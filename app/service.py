@@ -30,13 +30,11 @@ class Catalogue:
     def load(self, slug: str) -> Problem:
         """By slug only. Raises UsageError that names the slugs there are."""
         if not problems.SLUG.fullmatch(slug):
-            raise UsageError(
-                f"no such problem; there are: {', '.join(folder.name for folder in problems.package_folders())}"
-            )
+            raise _unknown()
         try:
             changed = (problems.problems_root() / slug / "problem.toml").stat().st_mtime_ns
         except OSError:
-            return problems.load(slug)
+            raise _unknown() from None
         if self._known.get(slug, (0, None))[0] != changed:
             self._known[slug] = (changed, problems.load(slug))
         return self._known[slug][1]
@@ -44,6 +42,10 @@ class Catalogue:
     def all(self) -> list[Problem]:
         """Every package, by slug."""
         return [self.load(folder.name) for folder in problems.package_folders()]
+
+
+def _unknown() -> UsageError:
+    return UsageError(f"no such problem; there are: {', '.join(folder.name for folder in problems.package_folders())}")
 
 
 class Backlog:

@@ -21,7 +21,9 @@ from grader.draw import Arguments, Draw, Recipe, in_double, tensor_value, to_dou
 from grader.errors import ProblemError
 from grader.gradients import expected_gradients
 from grader.package import FACTOR, Code, blamed_on
-from grader.records import Call, TensorValue
+from grader.records import Call, Mode, TensorValue
+from grader.sandbox.guest.wire import ARENA_BYTES
+from grader.sandbox.memory import ALIGNMENT
 
 if TYPE_CHECKING:
     from grader.problem import Problem
@@ -206,7 +208,18 @@ def fault_of_set(cases: Sequence[Case]) -> str:
     first = cases[0] if cases else None
     if first is None or first.visibility != PUBLIC or first.expected is None or not bool((first.expected != 0).all()):
         return "the first case must be public, and its answer without zeros"
+    total = sum(input_bytes(case) for case in cases if case.call.mode is Mode.REAL)
+    if total > ARENA_BYTES:
+        return (
+            f"the inputs of all cases have {total >> 20} MiB, a run has room for {ARENA_BYTES >> 20}: make some smaller"
+        )
     return next(filter(None, (fault_of_repeat(*pair) for pair in pairwise(cases))), "")
+
+
+def input_bytes(case: Case) -> int:
+    """What the inputs of a case take in the memory that a run shares with its child."""
+    values = (*case.call.args, *case.call.kwargs.values(), *case.call.state.values())
+    return sum(len(value.data) + ALIGNMENT for value in values if isinstance(value, TensorValue))
 
 
 def _rank(case: Case) -> int:

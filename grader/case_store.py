@@ -81,6 +81,11 @@ def regenerate(
         return _make(problem, folder, secret, check, activate)
 
 
+def has_cases(problem: Problem) -> bool:
+    """Whether there is a version to grade with, so that nothing has to be made first."""
+    return (_synced(problem) / "active").exists()
+
+
 def active(problem: Problem) -> CaseSet | None:
     """The active cases as they stand, whatever the package's files say now; None where there are none yet."""
     folder = _synced(problem)

@@ -5,7 +5,16 @@ disk by `case_store`; the records are in `case`. Importing this imports torch.
 """
 
 from grader.case import DEVICE, HIDDEN, PUBLIC, VALUES, Case, CaseSet, Version
-from grader.case_store import active, export_version, import_version, list_versions, load_active, regenerate, rollback
+from grader.case_store import (
+    active,
+    export_version,
+    has_cases,
+    import_version,
+    list_versions,
+    load_active,
+    regenerate,
+    rollback,
+)
 from grader.custom import custom_case
 
 __all__ = [
@@ -19,6 +28,7 @@ __all__ = [
     "active",
     "custom_case",
     "export_version",
+    "has_cases",
     "import_version",
     "list_versions",
     "load_active",

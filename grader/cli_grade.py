@@ -80,8 +80,10 @@ def make_sandbox(kind: str) -> Sandbox:
 
 def cases_of(asked: Problem) -> CaseSet:
     """The active cases. Imports torch: two seconds."""
-    from grader.cases import load_active  # noqa: PLC0415
+    from grader.cases import has_cases, load_active  # noqa: PLC0415
 
+    if sys.stderr.isatty() and not has_cases(asked):
+        print(f"making the cases of {asked.slug}, once: this takes some seconds", file=sys.stderr)
     return load_active(asked)
 
 

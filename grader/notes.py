@@ -12,6 +12,7 @@ from grader.texts import clean
 
 TEXTS = {
     "detached": "The result is cut off the autograd graph: no gradient would flow back through it in training.",
+    "partly_detached": "Part of the result is cut off the autograd graph: some inputs would get no gradient.",
     "nan_gradient": "Some gradients are NaN or infinite although the result is right: training would break.",
     "nondeterministic": "Two equal calls gave different results.",
     "compiled_eagerly": "torch.compile was run as plain PyTorch here: compiling would only have cost time.",
@@ -26,7 +27,7 @@ def notes(judged: Sequence[Judged], end: RunEnd | None) -> tuple[Note, ...]:
     """Everything to be remarked, each once."""
     ids = dict.fromkeys([*from_cases(judged), *(from_run(end) if end else ())])
     limits = [Note(id="limit_reached", text=clean(text, 500)) for text in (end.reached if end else ())]
-    return tuple(Note(id=name, text=TEXTS[name]) for name in ids) + tuple(limits)
+    return tuple(Note(id=name.removeprefix("partly_"), text=TEXTS[name]) for name in ids) + tuple(limits)
 
 
 def from_run(end: RunEnd) -> Iterator[str]:
@@ -42,7 +43,9 @@ def from_cases(judged: Sequence[Judged]) -> Iterator[str]:
     values = [one for one in judged if one.case.kind != DEVICE and one.report.returned and one.actual is not None]
     if any(is_detached(one) for one in values):
         yield "detached"
-    if any(one.report.returned and one.report.returned.finite_gradients is False for one in values):
+    elif any(one.passed and one.report.returned and one.report.returned.unreached for one in values):
+        yield "partly_detached"
+    if any(one.passed and one.report.returned and one.report.returned.finite_gradients is False for one in values):
         yield "nan_gradient"
     if is_nondeterministic(values):
         yield "nondeterministic"
@@ -51,11 +54,13 @@ def from_cases(judged: Sequence[Judged]) -> Iterator[str]:
 
 
 def is_detached(judged: Judged) -> bool:
-    """Whether an input asked for gradients and the result can give none."""
+    """Whether inputs asked for gradients and the result can give none, or none to any of them."""
     call, returned = judged.case.call, judged.report.returned
     values = [*call.args, *call.kwargs.values()]
-    asked = any(isinstance(value, TensorValue) and value.requires_grad for value in values)
-    return asked and returned is not None and not returned.differentiable
+    asked = sum(isinstance(value, TensorValue) and value.requires_grad for value in values)
+    if not asked or returned is None:
+        return False
+    return not returned.differentiable or len(returned.unreached) >= asked + len(call.state)
 
 
 def is_nondeterministic(judged: Sequence[Judged]) -> bool:

@@ -154,6 +154,7 @@ class Returned:
 
     plain: one dense, strided, real tensor of class Tensor or Parameter; else `what` says what it is instead.
     differentiable: the result hangs on the autograd graph. finite_gradients: None where not asked or not possible.
+    unreached: inputs (and parameters) that asked for a gradient and get none, where it was looked at.
     gradients: bytes by argument index ("0") or parameter name, when they were wanted.
     """
 
@@ -165,6 +166,7 @@ class Returned:
     data: bytes | None = field(default=None, repr=False)
     differentiable: bool = False
     finite_gradients: bool | None = None
+    unreached: tuple[str, ...] = ()
     gradients: Mapping[str, TensorValue] = field(default_factory=dict, repr=False)
 
 

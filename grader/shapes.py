@@ -53,7 +53,7 @@ def difference(entry: Entry, case: Case, shape: tuple[int, ...]) -> str:
         ones = [size for size in case.shape if size != 1]
         if list(shape) == ones:
             return "Dimensions of size 1 were dropped: squeeze() drops more than you may want."
-        return f"It has {len(shape)} dimensions instead of {len(case.shape)}."
+        return f"It has {len(shape)} dimension{'s' * (len(shape) != 1)} instead of {len(case.shape)}."
     if sorted(shape) == sorted(case.shape):
         return "The sizes are right but in another order: two dimensions were exchanged."
     wrong = [

@@ -28,7 +28,7 @@ def summary(verdict: Verdict, cases: Sequence[CaseResult], diagnosis: Sequence[D
     """What happened, where first, and the likely mistake. reason: why the source could not be loaded."""
     what = VERDICTS[verdict]
     if verdict is Verdict.ACCEPTED:
-        return f"{what}: all {len(cases)} cases passed."
+        return f"{what}: {f'all {len(cases)} cases' if len(cases) > 1 else 'the one case'} passed."
     if verdict is Verdict.INTERNAL_ERROR:
         return f"{what}: please submit it again."
     if all(case.outcome == NOT_RUN for case in cases):

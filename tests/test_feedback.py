@@ -133,6 +133,10 @@ def test_signature(grade: Grading, source: str, texts: list[str]) -> None:
     ("source", "note"),
     [
         (RIGHT.replace("return result", "return result.detach()"), "detached"),
+        (
+            f"{RIGHT.replace('def situ_glu', 'def inner')}situ_glu = lambda x, *a, **k: inner(x.detach(), *a, **k)\n",
+            "detached",
+        ),
         (RIGHT.replace("return result", "return result + torch.sqrt((g * 0).nan_to_num())"), "nan_gradient"),
         (f"import torch\n{RIGHT}situ_glu = torch.compile(situ_glu)\n", "compiled_eagerly"),
         (f"print('x' * 200_000)\n{RIGHT}", "output_truncated"),
@@ -150,6 +154,14 @@ def test_notes(grade: Grading, source: str, note: str) -> None:
 
     assert given.verdict == "accepted", given.summary
     assert note in {one.id for one in given.notes}
+
+
+def test_gradients_of_a_wrong_answer(grade: Grading) -> None:
+    """Nothing is said of the gradients of a result that is itself not a number."""
+    given = grade(RIGHT.replace("return result", "return result * torch.nan"))
+
+    assert given.verdict == "wrong_answer"
+    assert "nan_gradient" not in {one.id for one in given.notes}
 
 
 def test_right_answer_has_no_notes(grade: Grading) -> None:

@@ -64,7 +64,14 @@ ACTIVATIONS: dict[str, tuple[Variant, tuple[str, ...]]] = {
     "shared_gate_cap": (lambda g, u, a, b: situ(g, u, a, a), ("shared_cap",)),
     "shared_up_cap": (lambda g, u, a, b: situ(g, u, b, b), ("shared_cap",)),
     "tanh_before_divide": (with_bounds(tanh_first, tanh_first), ("tanh_before_divide",)),
-    "tanh_over_cap": (with_bounds(*[lambda x, cap: torch.tanh(x) / cap] * 2), ("tanh_before_divide",)),
+    "tanh_over_cap": (
+        with_bounds(*[lambda x, cap: torch.tanh(x) / cap] * 2),
+        ("tanh_before_divide", "missing_outer_scale"),
+    ),
+    "tanh_over_gate_cap": (
+        with_bounds(lambda x, cap: torch.tanh(x) / cap, soft),
+        ("tanh_before_divide", "missing_outer_scale"),
+    ),
     "tanh_first_on_gate": (with_bounds(tanh_first, soft), ("tanh_before_divide",)),
     "multiply_before": (multiplied, ("multiply_before_nonlinearity",)),
     "multiply_then_one_cap": (
@@ -86,6 +93,7 @@ ACTIVATIONS: dict[str, tuple[Variant, tuple[str, ...]]] = {
     "missing_up_cap": (with_bounds(soft, whole), ("missing_up_cap",)),
     "missing_sigmoid": (lambda g, u, a, b: soft(g, a) * soft(u, b), ("missing_sigmoid",)),
     "sigmoid_of_capped_gate": (weighted(lambda g, u, a, b: sigmoid(soft(g, a))), ("sigmoid_of_capped_gate",)),
+    "sigmoid_of_the_tanh": (weighted(lambda g, u, a, b: sigmoid(torch.tanh(g / a))), ("sigmoid_of_capped_gate",)),
     "missing_outer_scale": (with_bounds(unscaled, unscaled), ("missing_outer_scale",)),
     "missing_up_scale": (with_bounds(soft, unscaled), ("missing_outer_scale",)),
     "sum_instead_of_product": (
@@ -152,6 +160,10 @@ def transposed(x: Tensor, wg: Tensor, wu: Tensor, gate_cap: float = 4.0, up_cap:
     return situ(x @ wg, x @ wu, gate_cap, up_cap)
 
 
+def gate_transposed(x: Tensor, wg: Tensor, wu: Tensor, gate_cap: float = 4.0, up_cap: float = 25.0) -> Tensor:
+    return situ(x @ wg, x @ wu.T, gate_cap, up_cap)
+
+
 def other_default(x: Tensor, wg: Tensor, wu: Tensor, gate_cap: float = 4.0, up_cap: float = 20.0) -> Tensor:
     return situ(x @ wg.T, x @ wu.T, gate_cap, up_cap)
 
@@ -160,6 +172,7 @@ WRONG: dict[str, tuple[Variant, tuple[str, ...]]] = {
     **{name: (through(matmul, activate), names) for name, (activate, names) in ACTIVATIONS.items()},
     **{f"{name}-float32": (through(cast(None), activate), names) for name, (activate, names) in ACTIVATIONS.items()},
     "transposed_projection": (transposed, ("transposed_projection",)),
+    "gate_transposed": (gate_transposed, ("transposed_projection",)),
     "square_transposed": (
         through(lambda x, w: x @ w if w.shape[0] == w.shape[1] else x @ w.T),
         ("transposed_projection",),

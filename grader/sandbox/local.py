@@ -29,6 +29,7 @@ class Guest:
         self._confined, self._spares, self._gpu = confined, spares, gpu
         self._lock = threading.Lock()
         self.process: subprocess.Popen[bytes] | None = None
+        self.starts = 0
         self.folder: Path | None = None
 
     def start(self) -> None:
@@ -69,6 +70,7 @@ class Guest:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
             listening.bind(str(self.folder / "guest.sock"))
             listening.listen(64)
+            self.starts += 1
             self.process = subprocess.Popen(
                 self._command(listening.fileno()),
                 pass_fds=[listening.fileno()],
@@ -134,6 +136,11 @@ class LocalSandbox:
         """Starts the guests if none run. SandboxUnavailable where this machine can't confine."""
         for guest in (self._guest, *self._gpu_guests):
             guest.start()
+
+    @property
+    def restarts(self) -> int:
+        """How often a guest had to be started again."""
+        return sum(max(0, guest.starts - 1) for guest in (self._guest, *self._gpu_guests))
 
     def run(self, job: Job) -> Reports:
         """See `grader.sandbox.base`."""

@@ -12,7 +12,7 @@ import numpy as np
 from grader.errors import SandboxFailed
 from grader.records import Call, Mutation, TensorValue, Value
 
-_ALIGNMENT = 64
+ALIGNMENT = 64
 _ITEM_BYTES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 _LAYOUT = ("dtype", "shape", "strides", "storage", "requires_grad")
 
@@ -59,7 +59,7 @@ class Memory:
     def _put(self, value: TensorValue, offset: int | None) -> Placed:
         if offset is None:
             offset = self._end
-            self._end += -(-len(value.data) // _ALIGNMENT) * _ALIGNMENT
+            self._end += -(-len(value.data) // ALIGNMENT) * ALIGNMENT
         if offset + len(value.data) > len(self._arena):
             raise SandboxFailed(
                 f"the inputs of this problem need more than the {len(self._arena)} bytes of shared memory"

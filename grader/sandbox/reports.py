@@ -47,6 +47,7 @@ class ReturnedModel(_Closed):
     device: Name = ""
     differentiable: bool = False
     finite_gradients: bool | None = None
+    unreached: Annotated[list[Name], Field(max_length=64)] = []
     gradient_error: RaisedModel | None = None
 
 
@@ -169,6 +170,7 @@ def _returned(told: ReturnedModel, tensors: dict[str, wire.Tensor]) -> Returned:
         data=result.data if result else None,
         differentiable=told.differentiable,
         finite_gradients=told.finite_gradients,
+        unreached=tuple(told.unreached),
         gradients=gradients,
     )
 

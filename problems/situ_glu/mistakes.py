@@ -23,17 +23,17 @@ FACTOR = 8
 class Formula:
     """What to do at each step; the defaults are the right thing.
 
-    hardcoded: which caps are 4 and 25 whatever was asked ("both", "gate", "up"). arrangement: which cap goes where
-    ("own", "gate" for both, "up" for both, "swapped"). gate_bound, up_bound: "soft", "hard" (a clamp), "top" (a clamp
-    of one side), "tanh" (the tanh comes first, and the cap cancels), "tanh_over", "tanh_times" (it does not), "none".
-    gate_scale, up_scale: whether the cap is multiplied back. sigmoid: of "gate", "up", "both" or "none"; capped: it
-    sees the "bounded" value, or the one that is "used", without its scale. joint: what sees the product of the branches
-    ("all", the "gate" or the "up" branch, the "bounds" but not the sigmoid), or, with joint_sigmoid, the cap of its
-    only bound ("gate", "up", "product"); joint_sigmoid: of the "gate", of the "product", "inside" the bound, or inside
-    a "clamp". added: "after" the sigmoid or "before" it.
+    transposed: which matrices are turned; hardcoded: which caps are 4 and 25 whatever was asked (both: "both", "gate",
+    "up"). arrangement: which cap goes where ("own", "gate" for both, "up" for both, "swapped"). gate_bound, up_bound:
+    "soft", "hard" (a clamp), "top" (a clamp of one side), "tanh" (the tanh comes first, and the cap cancels),
+    "tanh_over", "tanh_times" (it does not), "none". gate_scale, up_scale: whether the cap is multiplied back. sigmoid:
+    of "gate", "up", "both" or "none"; capped: it sees the "bounded" value, or its "tanh", or the one that is "used",
+    without its scale. joint: what sees the product of the branches ("all", the "gate" or the "up" branch, the "bounds"
+    but not the sigmoid), or, with joint_sigmoid, the cap of its only bound ("gate", "up", "product"); joint_sigmoid: of
+    the "gate", of the "product", "inside" the bound, or inside a "clamp". added: "after" the sigmoid or "before" it.
     """
 
-    transposed: bool = False
+    transposed: str = ""
     swapped: bool = False
     hardcoded: str = ""
     arrangement: str = "own"
@@ -70,17 +70,17 @@ MISTAKES: dict[str, tuple[Change, ...]] = {
     "sigmoid_on_up": ({"sigmoid": "up"}, {"sigmoid": "both"}),
     "hard_clipping": (*bounds("hard"), *CLAMPS),
     "shared_cap": ({"arrangement": "gate"}, {"arrangement": "up"}),
-    "tanh_before_divide": (*bounds("tanh"), *bounds("tanh_over"), *bounds("tanh_times")),
+    "tanh_before_divide": (*bounds("tanh"), *bounds("tanh_times")),
     "multiply_before_nonlinearity": (*({"joint": seen} for seen in ("all", "gate", "up", "bounds")), *JOINT),
     "swapped_caps": ({"arrangement": "swapped"},),
     "hardcoded_caps": ({"hardcoded": "both"}, {"hardcoded": "gate"}, {"hardcoded": "up"}),
     "missing_gate_cap": ({"gate_bound": "none"},),
     "missing_up_cap": ({"up_bound": "none"},),
     "missing_sigmoid": ({"sigmoid": "none"},),
-    "sigmoid_of_capped_gate": ({"capped": "bounded"}, {"capped": "used"}),
+    "sigmoid_of_capped_gate": tuple({"capped": seen} for seen in ("bounded", "used", "tanh")),
     "missing_outer_scale": ({"gate_scale": False, "up_scale": False}, {"gate_scale": False}, {"up_scale": False}),
     "swapped_projections": ({"swapped": True},),
-    "transposed_projection": ({"transposed": True},),
+    "transposed_projection": tuple({"transposed": turned} for turned in ("both", "gate", "up")),
     "sum_instead_of_product": ({"added": "after"}, {"added": "before"}),
 }
 """Each mistake's plain form first, then its disguises. The order of the mistakes decides between equals."""
@@ -107,19 +107,16 @@ def singles() -> Iterator[tuple[tuple[str, ...], Formula]]:
 
 
 def pairs() -> Iterator[tuple[tuple[str, ...], Formula]]:
-    """Two mistakes at once, in the list's order.
-
-    Two disguises are combined only where one is for the gate and the other for the up branch.
-    """
+    """Two mistakes at once, in the list's order; two disguises only where each is for one branch."""
     for (first, ours), (second, theirs) in combinations(MISTAKES.items(), 2):
         for a, b in product(ours, theirs):
             both, plain = merged(a, b), a is ours[0] or b is theirs[0]
-            if both is not None and (plain or one_branch_each(a, b)) and both.get("joint", "all") == "all":
+            if both is not None and (plain or of_one_branch(a, b)) and both.get("joint", "all") == "all":
                 yield (first, second), simplified(replace(Formula(), **both))
 
 
-def one_branch_each(a: Change, b: Change) -> bool:
-    return {key.partition("_")[0] for key in (*a, *b)} == {"gate", "up"} and len(a) == len(b) == 1
+def of_one_branch(*changes: Change) -> bool:
+    return all(len(change) == 1 and {key.partition("_")[0] for key in change} < {"gate", "up"} for change in changes)
 
 
 def merged(a: Change, b: Change) -> Change | None:
@@ -136,8 +133,8 @@ def simplified(formula: Formula) -> Formula:
     for branch in ("gate", "up"):
         if not getattr(formula, f"{branch}_scale") and (instead := UNSCALED.get(getattr(formula, f"{branch}_bound"))):
             changes |= {f"{branch}_bound": instead, f"{branch}_scale": True}
-    if formula.capped == "used" and formula.gate_scale:
-        changes |= {"capped": "bounded"}
+    if formula.capped in ("used", "tanh"):
+        changes |= {"capped": {"used": "bounded", "tanh": "tanh"}[formula.capped] if formula.gate_scale else "used"}
     return replace(formula, **changes)
 
 
@@ -160,8 +157,10 @@ def explanations(
     straight = projected(input_tensor, gate_projection, up_projection)
     square = gate_projection.shape[0] == gate_projection.shape[1]
     turned = projected(input_tensor, gate_projection.T, up_projection.T) if square else None
+    mixed = {"gate": (turned[0], straight[1]), "up": (straight[0], turned[1])} if turned else {}
+    pairs_of = {"": straight, "both": turned, **mixed}
     for names, formula in formulas():
-        taken = turned if formula.transposed else straight
+        taken = pairs_of.get(formula.transposed)
         yield names, *(Pass(formula, taken, (gate_cap, up_cap), dtype).run() if taken else (None, None))
 
 
@@ -216,6 +215,8 @@ class Pass:
         seen = (self.gate, self.up) if formula.joint == "bounds" else (gate, up)
         if formula.capped == "bounded":
             seen = self.seen(gate, gate_cap, formula.gate_bound, left), self.seen(up, up_cap, formula.up_bound, right)
+        if formula.capped == "tanh":
+            seen = left / gate_cap, right / up_cap
         left, right = left if formula.gate_scale else left / gate_cap, right if formula.up_scale else right / up_cap
         weights = self.weights(*((left, right) if formula.capped == "used" else seen))
         if formula.added == "before":

@@ -162,6 +162,16 @@ def test_gradients(box: Sandbox) -> None:
     assert [set(one.gradients) for one in returned if one] == [{"0"}, set(), {"0"}, set()]
 
 
+def test_inputs_that_no_gradient_reaches(box: Sandbox) -> None:
+    """An input that asked for a gradient and is cut off is told of, also where another one is reached."""
+    call = Call(args=(tensor(3.0, requires_grad=True), tensor(2.0, requires_grad=True)), backward=True)
+    seen = run(box, "def f(x, y):\n    return x.detach() * y\n", [call])
+    returned = seen.last.returned
+
+    assert returned is not None
+    assert (returned.differentiable, returned.unreached) == (True, ("0",))
+
+
 def test_a_backward_pass_that_fails(box: Sandbox) -> None:
     """An exception in the backward pass changes nothing about the result."""
     source = """

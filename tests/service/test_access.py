@@ -169,6 +169,25 @@ def test_bad_tokens(keyed: Running, keys: dict[str, tuple[str, str]], bad: str) 
         refused(client.get("/submissions"), 401)
 
 
+@pytest.mark.parametrize(
+    "claims", [{"sub": "a\x00b"}, {"sub": "\ud800"}, {"sub": "x" * 201}, {"problem": "\x00"}, {"exp": str(1 << 33)}]
+)
+def test_claims_that_no_record_can_hold(
+    keyed: Running, keys: dict[str, tuple[str, str]], claims: dict[str, object]
+) -> None:
+    """What the body's `subject` may not hold, a token may not either; a date may be a text."""
+    with bearer(keyed, token(keys["client"], **claims)) as client:
+        refused(client.post("/submissions", json=body()), 401)
+
+
+@pytest.mark.parametrize("name", ["\ud800", "\x00", "' OR 1=1", "", "\u00e9"])
+def test_names_that_no_key_has(keyed: Running, name: str) -> None:
+    """A token that names a strange key is refused before PostgreSQL sees the name."""
+    forged = jwt.encode({"exp": 1 << 33}, "x" * 32, "HS256", {"kid": name})
+    with bearer(keyed, forged) as client:
+        refused(client.get("/submissions"), 401)
+
+
 def test_revoking(keyed: Running) -> None:
     """A revoked key is worthless at once, and so are its tokens."""
     key = make_key(keyed, "client")

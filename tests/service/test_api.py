@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from http.client import HTTPConnection
 from typing import Any
 from uuid import uuid4
 
@@ -13,11 +14,13 @@ import httpx
 import pytest
 
 from app.schemas import Record
+from grader.problem import catalogue
 from grader.records import Verdict
 from tests.service.conftest import BROKEN, ENDLESS, RIGHT, WRONG
 from tests.service.running import Running, wait_until
 
 WAIT = {"Prefer": "wait=50"}
+PROBLEMS = sorted(problem.slug for problem in catalogue())
 
 
 def body(source: str = RIGHT, **more: Any) -> dict[str, Any]:
@@ -167,8 +170,16 @@ def test_large_bodies_are_refused(client: httpx.Client) -> None:
     large = b'{"source": "' + b"x" * 10_000_000 + b'"}'
     refused(client.post("/submissions", content=large), 413)
     chunks = (large[at : at + 65536] for at in range(0, len(large), 65536))
-    with suppress(httpx.WriteError):  # the connection may be closed before all was sent: refused too
-        refused(client.post("/submissions", content=chunks), 413)
+    refused(client.post("/submissions", content=chunks), 413)
+
+
+def test_a_refusal_is_heard_by_who_sends_everything_first(running: Running) -> None:
+    """The standard library's client reads no answer before all is sent: it gets the 413, not a reset connection."""
+    for _ in range(3):
+        connection = HTTPConnection("127.0.0.1", running.port, timeout=30)
+        connection.request("POST", "/api/v1/submissions", b" " * 10_000_000)
+        assert connection.getresponse().status == 413
+        connection.close()
 
 
 @pytest.mark.parametrize("source", ["x = 1\x00", "x = '\ud800'", "x = 1\n" * 20_000])
@@ -281,10 +292,20 @@ def test_health_metrics_and_home(running: Running, client: httpx.Client) -> None
     submit(client)
     assert httpx.get(running.address + "/healthz").json() == {"status": "alive"}
     assert httpx.get(running.address + "/readyz").json()["status"] == "ready"
-    assert "/docs" in httpx.get(running.address + "/").text or "docs" in httpx.get(running.address + "/").text
+    assert 'href="docs"' in httpx.get(running.address + "/").text
+
     text = httpx.get(running.address + "/metrics").text
     for name in ("grader_queue_depth", "grader_queue_age_seconds", "grader_phase_seconds_bucket", "grader_workers 1.0"):
         assert name in text
+
+
+def test_docs_need_no_internet(running: Running) -> None:
+    """The page of the API's documentation loads everything from this service."""
+    page = httpx.get(running.address + "/docs").text
+    loaded = re.findall(r'(?:src|href)="([^"]+)"', page)
+
+    assert loaded
+    assert all(httpx.get(running.address + address).status_code == 200 for address in loaded)
 
 
 def test_openapi_examples_work_when_pasted(running: Running, client: httpx.Client) -> None:
@@ -301,3 +322,31 @@ def test_strange_pages_may_not_call(running: Running) -> None:
     refused(httpx.post(url, json=body(), headers={"Origin": "https://evil.example"}), 403)
     refused(httpx.get(url, headers={"Host": "evil.example"}), 403)
     assert httpx.get(url, headers={"Origin": running.address}).status_code == 200
+
+
+def test_openapi_tells_what_refusals_look_like(running: Running) -> None:
+    """Every error of every call under /api is a problem document, and nothing else, as the service sends it."""
+    found = httpx.get(f"{running.address}/openapi.json").json()
+    for path, methods in found["paths"].items():
+        for method, call in methods.items() if path.startswith("/api") else ():
+            for status, answer in call["responses"].items():
+                if status >= "400":
+                    assert list(answer["content"]) == ["application/problem+json"], (method, path, status)
+                    schema = answer["content"]["application/problem+json"]["schema"]
+                    assert schema == {"$ref": "#/components/schemas/ProblemDetails"}
+    assert "HTTPValidationError" not in found["components"]["schemas"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        ([], "/: must be an object"),
+        (body(nope=1), "/nope: there is no such key"),
+        (body(subject="\x00"), "/subject: must be printable characters"),
+        (body() | {"problem": "nope"}, f"/problem: no such problem; there are: {', '.join(PROBLEMS)}"),
+        ({"problem": "situ_glu"}, "/source: is missing"),
+    ],
+)
+def test_refusals_are_in_plain_words(client: httpx.Client, sent: object, said: str) -> None:
+    """What to mend, without the words of the library that found it."""
+    assert client.post("/submissions", json=sent).json()["detail"] == said

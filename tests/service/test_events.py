@@ -75,6 +75,16 @@ def test_a_stream_resumes_where_it_was_cut(client: httpx.Client) -> None:
     assert [e["data"] for e in (*first, *second, *rest)][:-1] == [e["data"] for e in whole][:-1]
 
 
+def test_a_stream_that_was_read_to_its_end_is_not_repeated(client: httpx.Client) -> None:
+    """A browser's EventSource comes again after the end, with the last id: 204 tells it to stop."""
+    made = submit(client, WRONG)
+    address = f"/submissions/{made['id']}/events"
+    last = listen(client, address)[-1]
+    again = client.get(address, headers={"Last-Event-ID": str(last["id"])})
+    assert (again.status_code, again.content) == (204, b"")
+    assert listen(client, address, last["id"] - 1) == [last | {"data": listen(client, address)[-1]["data"]}]
+
+
 def test_cases_come_while_it_runs(client: httpx.Client) -> None:
     """A listener hears of the first case well before the verdict."""
     made = client.post("/submissions", json=body(SLOW)).json()

@@ -92,6 +92,7 @@ def test_serve(folder: Path) -> None:
         children = psutil.Process(served.process.pid).children(recursive=True)
         kept_version_and_rejudging(served, given, str(first["cases_version"]), str(first["id"]))
         assert "API" in kill_the_api(served)
+        kill_the_database(served)
         assert served.submit()["verdict"] == "accepted"
     finally:
         assert served.end() == 0
@@ -155,6 +156,19 @@ def kill_the_api(served: Served) -> str:
 
     wait_until(answers, "the API answers again", 30)
     return served.log.read_text()
+
+
+def kill_the_database(served: Served) -> None:
+    """SIGKILLs PostgreSQL and, at the same time, the worker, which can't start without one."""
+    folder = served.folder / "postgres"
+    postmaster = int((folder / "postmaster.pid").read_text().splitlines()[0])
+    children = psutil.Process(served.process.pid).children()
+    psutil.Process(postmaster).kill()
+    next(child for child in children if "app.worker" in child.cmdline()).kill()
+    wait_until(lambda: "PostgreSQL ended and is started again" in served.log.read_text(), "PostgreSQL is revived", 20)
+    base = f"http://127.0.0.1:{served.port}"
+    wait_until(lambda: httpx.get(f"{base}/readyz", timeout=30).status_code == 200, "it is ready again", 60)
+    assert served.process.poll() is None
 
 
 def test_without_a_worker_rejudging_says_so(folder: Path) -> None:

@@ -281,13 +281,14 @@ def _fetched(
 def _gradients(
     request: dict[str, Any], returned: dict[str, Any], result: Any, leaves: dict[str, torch.Tensor]
 ) -> dict[str, torch.Tensor]:
-    """Differentiates the result's sum; notes in `returned` if all is finite. A failing backward pass is only noted."""
+    """Differentiates the result's sum; notes what is not reached and if all is finite, or that it failed."""
     try:
         found = torch.autograd.grad(result.sum(), list(leaves.values()), allow_unused=True)
     except Exception as error:
         returned["gradient_error"] = _tell(error)
         return {}
     named = {name: gradient for name, gradient in zip(leaves, found, strict=True) if gradient is not None}
+    returned["unreached"] = [name for name in leaves if name not in named][:64]
     returned["finite_gradients"] = all(bool(gradient.isfinite().all()) for gradient in named.values())
     if not request["want_gradients"]:
         return {}

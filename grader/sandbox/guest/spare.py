@@ -20,8 +20,8 @@ from typing import NoReturn
 
 from grader.sandbox.guest import confine, folders, mounts, proc, runner
 from grader.sandbox.guest.confine import Confinement
+from grader.sandbox.guest.wire import ARENA_BYTES
 
-ARENA_BYTES = 256 << 20
 _SEALS = 1 | 2 | 4  # F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW
 _F_ADD_SEALS = 1033
 _ABOVE_ALL = 100  # where descriptors are parked while the low numbers are given out

@@ -14,6 +14,7 @@ from typing import Any
 import safetensors
 
 LENGTH_BYTES = 8
+ARENA_BYTES = 256 << 20  # of memory shared by supervisor and child, for all inputs of a run
 DTYPES = {
     "F16": "float16",
     "BF16": "bfloat16",
