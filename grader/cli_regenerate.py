@@ -75,7 +75,9 @@ def remake(problem: Problem, wish: Wish, sandbox: Sandbox, progress: Tell) -> st
     progress.close()
     if wish.diff:
         typer.echo("\n".join(difference(before.cases if before else (), made[0].cases)))
-    return f"{problem.slug}: version {made[0].version} {word}, with {len(made[0].cases)} cases"
+    hidden = sum(case.visibility == cases.HIDDEN for case in made[0].cases)
+    count = f"{len(made[0].cases) - hidden} public and {hidden} hidden cases"
+    return f"{problem.slug}: version {made[0].version} {word}, with {count}"
 
 
 def find_counterexamples(problem: Problem, wish: Wish, sandbox: Sandbox, progress: Tell) -> None:

@@ -20,6 +20,8 @@ from grader.errors import ProblemError
 
 FORMAT_HELP = "docs/problem-format.md explains every key"
 SHOWN_CHARACTERS = 60
+UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
+"""What pydantic calls an unknown key."""
 
 
 class Closed(BaseModel):
@@ -57,7 +59,12 @@ def parse(path: Path, record: type[Record], table: Mapping[str, Any], *, where: 
     try:
         return record.model_validate_json(json.dumps(table, default=str))
     except ValidationError as error:
-        raise ProblemError(f"{path}: {explain(error.errors()[0], record, where)}") from None
+        raise ProblemError(f"{path}: {explain(_first(error.errors()), record, where)}") from None
+
+
+def _first(errors: list[ErrorDetails]) -> ErrorDetails:
+    """The error to tell: an unknown key before a missing one, since a misspelt key is both."""
+    return next((error for error in errors if error["type"] in UNKNOWN), errors[0])
 
 
 def explain(error: ErrorDetails, record: type[Closed], where: str) -> str:
@@ -66,7 +73,7 @@ def explain(error: ErrorDetails, record: type[Closed], where: str) -> str:
     match error["type"]:
         case "missing":
             return f"missing key `{key}`: add it ({FORMAT_HELP})"
-        case "extra_forbidden" | "unexpected_keyword_argument":
+        case kind if kind in UNKNOWN:
             return f"unknown key `{key}`: {suggestion(error['loc'], record)} ({FORMAT_HELP})"
         case "value_error":
             return f"key `{key}`: {error['ctx']['error']}"

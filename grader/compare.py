@@ -47,7 +47,7 @@ def right_elements(actual: bytes | torch.Tensor, case: Case) -> Flags:
         raise ValueError(f"{values.size} elements for {expected.size}")
     with np.errstate(invalid="ignore", over="ignore"):
         close = np.abs(values - expected) <= allowance
-    return close if close.all() else close | _same(values, expected)
+    return close if close.all() else close | same(values, expected)
 
 
 def _mismatch(actual: bytes | torch.Tensor, case: Case, right: Flags) -> Mismatch:
@@ -72,7 +72,7 @@ def _told(actual: bytes | torch.Tensor, case: Case) -> tuple[Numbers, Numbers, N
     return to_numbers(actual, case.result_dtype), case.expected.numpy().ravel(), case.allowance.numpy().ravel()
 
 
-def _same(values: Numbers, expected: Numbers) -> Flags:
+def same(values: Numbers, expected: Numbers) -> Flags:
     """Equal numbers, infinities among them, and pairs of NaN."""
     return np.asarray((values == expected) | (np.isnan(values) & np.isnan(expected)))
 
@@ -98,6 +98,6 @@ def worst_in_allowances(actual: bytes | torch.Tensor, case: Case) -> float:
     values, expected, allowance = _told(actual, case)
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.abs(values - expected)
-    same = _same(values, expected)
-    badness = _badness(np.where(same, 0.0, error), allowance, same)
+    equal = same(values, expected)
+    badness = _badness(np.where(equal, 0.0, error), allowance, equal)
     return max(0.0, float(badness.max(initial=0.0)))

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import torch
 
 from grader.case import CaseSet
-from grader.compare import to_numbers
+from grader.compare import same, to_numbers
 from grader.explain import Explanations, kept
 from grader.records import Diagnosis
 
@@ -69,8 +69,8 @@ def _fits(known: Explanations, candidates: npt.NDArray[np.int64], result: Number
     output, allowance = known.output[candidates, columns], known.allowance[candidates, columns]
     with np.errstate(invalid="ignore", over="ignore"):
         close = np.abs(result - output) <= allowance
-    same = close | (result == output) | np.isposinf(allowance)
-    return np.asarray(np.all(same, axis=1))
+    fits = close | same(result, output) | np.isposinf(allowance)
+    return np.asarray(np.all(fits, axis=1))
 
 
 def _describe(

@@ -35,8 +35,8 @@ class Explanations:
 
     mistakes: of each formula, one or two ids. places: case name -> (its number, start, stop) in the columns.
     output, allowance: [formulas, columns]; a mistake's output is met when |actual - output| <= allowance; an infinite
-    allowance: such code overflows there and may return anything. defined, differs: [formulas, cases]: such code returns
-    something; it would be wrong there.
+    allowance: such code overflows there and may return anything; a NaN is met by a NaN. defined, differs: [formulas,
+    cases]: such code returns something; it would be wrong there.
     """
 
     mistakes: tuple[tuple[str, ...], ...] = ()
@@ -80,7 +80,7 @@ def _explain_case(code: Code, case: Case) -> tuple[tuple[tuple[str, ...], ...], 
     answers = list(code.explanations(*args, dtype=case.dtype, **kwargs))
     empty = torch.full_like(case.expected, torch.nan)
     fitting = [_or_nothing(answer, empty) for answer in answers]
-    wrong = np.array([bool(((output - case.expected).abs() > case.allowance).any()) for _, output, _ in fitting])
+    wrong = np.array([_differs(answer, case.expected, case.allowance) for answer in fitting])
     keep = kept(empty.numel())
     outputs = np.array([output.numpy().ravel()[keep] for _, output, _ in fitting])
     units = np.array([unit.numpy().ravel()[keep] for _, _, unit in fitting])
@@ -88,10 +88,19 @@ def _explain_case(code: Code, case: Case) -> tuple[tuple[tuple[str, ...], ...], 
 
 
 def _or_nothing(answer: Explained, empty: torch.Tensor) -> Answer:
+    """NaN for output and unit where the formula has no answer; elsewhere the unit is a number, also of a NaN."""
     names, output, unit = answer
     if output is None or unit is None or output.shape != empty.shape:
         return names, empty, empty
-    return names, output, unit
+    beyond = torch.where(output.isnan(), 0.0, torch.inf).to(unit.dtype)
+    return names, output, torch.where(unit.isnan(), beyond, unit)
+
+
+def _differs(answer: Answer, expected: torch.Tensor, allowance: torch.Tensor) -> bool:
+    """Whether the formula answers and is wrong somewhere: too far off, or NaN where the right answer is not."""
+    _, output, unit = answer
+    off = ((output - expected).abs() > allowance) | (output.isnan() != expected.isnan())
+    return bool((off & ~unit.isnan()).any())
 
 
 def to_bytes(explanations: Explanations) -> bytes:

@@ -70,7 +70,7 @@ def load_code(problem: Problem) -> Code:
         rounding=getattr(reference_file, "rounding", None) or measured_rounding(reference),
         recipes=_function(problem, cases_file, "recipes"),
         ingredients=getattr(cases_file, "INGREDIENTS", {}),
-        explanations=getattr(mistakes_file, "explanations", None) or _from_functions(problem, mistakes_file),
+        explanations=_listed(problem, mistakes_file) or _from_functions(problem, mistakes_file),
         quantities=getattr(reference_file, "quantities", None),
         regions=getattr(reference_file, "regions", None),
     )
@@ -93,6 +93,8 @@ def blamed_on(path: Path, what: str) -> Iterator[None]:
 
 def run_file(problem: Problem, path: Path) -> ModuleType:
     """A Python file of the package, run as a module of its own. Raises ProblemError, naming the file."""
+    if not path.is_file():
+        raise ProblemError(f"{path}: it is missing: every package has this file; see docs/problem-format.md")
     spec = importlib.util.spec_from_file_location(f"grader_problem_{problem.slug}_{path.stem}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -107,6 +109,24 @@ def _function(problem: Problem, module: ModuleType, name: str) -> Callable[..., 
     if not callable(function):
         raise ProblemError(f"{module.__file__}: define a function `{name}` (docs/problem-format.md)")
     return function  # type: ignore[no-any-return]
+
+
+def _listed(problem: Problem, module: ModuleType) -> Callable[..., Iterator[Explained]] | None:
+    """The package's own `explanations`, if it has them, held to the mistakes that problem.toml lists."""
+    own = getattr(module, "explanations", None)
+    if own is None:
+        return None
+    listed = {mistake.id for mistake in problem.mistakes}
+
+    def explanations(*args: Any, dtype: str, **kwargs: Any) -> Iterator[Explained]:
+        for names, output, unit in own(*args, dtype=dtype, **kwargs):
+            unknown = ", ".join(repr(name) for name in names if name not in listed)
+            if unknown:
+                what = f"`explanations` has {unknown}, which problem.toml does not list"
+                raise ProblemError(f"{module.__file__}: {what}: add it to [[mistakes]] there, or mend the id")
+            yield names, output, unit
+
+    return explanations
 
 
 def _from_functions(problem: Problem, module: ModuleType) -> Callable[..., Iterator[Explained]]:

@@ -54,9 +54,13 @@ def _ranges(case: Case, wrong: torch.Tensor) -> str:
     if count == wrong.numel() and count > 1:
         return ""
     spans = [
-        f"{name} is {float(values[wrong].item()):.4g}"
-        if count == 1
-        else f"{name} is between {float(values[wrong].min()):.4g} and {float(values[wrong].max()):.4g}"
+        f"{name} is {_span(float(values[wrong].min()), float(values[wrong].max()))}"
         for name, values in sorted(case.quantities.items())
     ]
     return f"In the wrong element{'s' * (count > 1)}, {and_list(spans)}." if spans else ""
+
+
+def _span(low: float, high: float) -> str:
+    """ "between 4.1 and 9.2", or the one number where both look the same."""
+    least, most = f"{low:.4g}", f"{high:.4g}"
+    return least if least == most else f"between {least} and {most}"

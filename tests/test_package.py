@@ -16,6 +16,7 @@ from grader.explain import explain, from_bytes, to_bytes
 from grader.package import load_code
 from grader.problem import Problem
 from grader.schema import Entry, MistakeInfo, Parameter
+from grader.verify.kills import check_diagnosis
 from tests.calling import answer
 
 REFERENCE = """
@@ -99,6 +100,19 @@ def test_mistakes_can_be_plain_functions(soft_cap: Problem) -> None:
         assert answers.failed
 
 
+def test_a_mistake_whose_answer_is_nan_is_named(soft_cap: Problem) -> None:
+    """A NaN is met by a NaN: code that divides 0 by 0 in some elements is caught and diagnosed, plain NaN is not."""
+    (soft_cap.root / "mistakes.py").write_text(MISTAKES.replace("torch.tanh(x / cap)", "(x - cap).sqrt()"))
+    code = load_code(soft_cap)
+    cases = make_cases(soft_cap, code, b"seed")
+    known = explain(code, cases)
+    case_set = CaseSet(problem="soft_cap", version="", cases=cases, order_key=b"", load_explanations=lambda: known)
+    for function, named in ((lambda x, cap: (x - cap).sqrt(), ["unscaled"]), (lambda x, cap: x * torch.nan, [])):
+        answers = answer(function, cases)
+        assert [one.mistake for one in diagnose(soft_cap, case_set, answers.results, answers.failed)] == named
+        assert [one for one in check_diagnosis(soft_cap, case_set) if "unscaled" in one.what] == []
+
+
 @pytest.mark.parametrize(
     ("file", "text", "said"),
     [
@@ -119,8 +133,17 @@ def test_files_that_cannot_be_used_are_named(soft_cap: Problem, file: str, text:
 def test_a_missing_file_is_named(soft_cap: Problem) -> None:
     """A package without its cases.py is a broken package, and says so."""
     (soft_cap.root / "cases.py").unlink()
-    with pytest.raises(ProblemError, match=r"cases\.py"):
+    with pytest.raises(ProblemError, match=r"cases\.py: it is missing"):
         load_code(soft_cap)
+
+
+def test_a_mistake_that_is_not_listed_is_named(soft_cap: Problem) -> None:
+    """An id that problem.toml lacks, or spells otherwise, is found when cases are made and not when a learner waits."""
+    text = "def explanations(x, cap, *, dtype):\n    yield ('clamp',), x, x\n"
+    (soft_cap.root / "mistakes.py").write_text(text)
+    code = load_code(soft_cap)
+    with pytest.raises(ProblemError, match=r"mistakes\.py: `explanations` has 'clamp', which problem.toml does not"):
+        explain(code, make_cases(soft_cap, code, b"seed"))
 
 
 def test_what_the_starter_returns_must_fail(soft_cap: Problem) -> None:

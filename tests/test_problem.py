@@ -127,8 +127,8 @@ def test_a_missing_key_is_named(path: tuple[str | int, ...], key: str) -> None:
     ("path", "key"), KEYS, ids=lambda part: key_path(part, "") if isinstance(part, tuple) else part
 )
 def test_a_misspelt_key_is_named_with_the_right_spelling(path: tuple[str | int, ...], key: str) -> None:
-    """A key with a letter too many is unknown in every table, and the right one is suggested."""
-    message = complaint(changed(path, lambda table: table.update({f"{key}x": table[key]})))
+    """A key with a letter too many is unknown in every table, and the right one is suggested before it is missed."""
+    message = complaint(changed(path, lambda table: table.update({f"{key}x": table.pop(key)})))
     assert f"problem.toml: unknown key `{key_path((*path, f'{key}x'), '')}`: did you mean `{key}`?" in message
 
 

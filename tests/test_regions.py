@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -32,6 +34,16 @@ def test_a_single_element_is_told_with_its_numbers(case_set: CaseSet) -> None:
     actual[0, 0] += 1
     gate = float(case.quantities["gate"][0, 0])
     assert f"In the wrong element, gate is {gate:.4g} and up is" in where(case, actual.float())
+
+
+def test_a_quantity_that_does_not_vary_is_told_once(case_set: CaseSet) -> None:
+    """Where all wrong elements have the same value, it is told as one number and not as a range."""
+    case = public(case_set, "beyond-the-caps")
+    assert case.expected is not None
+    case = replace(case, quantities={"scale": torch.full_like(case.expected, 0.25)}, regions={})
+    actual = case.expected.clone()
+    actual[0, :2] += 1
+    assert where(case, actual.float()) == "In the wrong elements, scale is 0.25."
 
 
 def test_large_errors_are_told_where_all_is_wrong(case_set: CaseSet) -> None:

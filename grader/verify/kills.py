@@ -120,7 +120,7 @@ def _played(case_set: CaseSet, known: Explanations, row: int) -> tuple[Mapping[s
             actual[case.name] = torch.from_numpy(values.reshape(case.shape))
         if known.differs[row, number] or not known.defined[row, number]:
             failed.add(case.name)
-    return {name: value for name, value in actual.items() if bool(value.isfinite().all())}, failed
+    return actual, failed
 
 
 def without(killed: tuple[Killed, ...], names: frozenset[str]) -> tuple[Killed, ...]:

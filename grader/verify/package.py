@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from grader.errors import ProblemError
 from grader.explain import explain
 from grader.package import Code, blamed_on, load_code
 from grader.problem import Problem, example_submissions
-from grader.records import PASSED, Verdict
+from grader.records import PASSED, Grade, Verdict
 from grader.sandbox.base import Sandbox
 from grader.verify import report as reports
 from grader.verify.claims import check_claims, run_claims
@@ -33,7 +34,7 @@ from grader.verify.kills import check_diagnosis, check_kills, kill_matrix
 from grader.verify.prose import check_texts
 from grader.verify.report import Margin, Report, worst
 from grader.verify.steady import Elsewhere, check_again
-from grader.verify.trial import Trial, try_examples, try_source, with_share_of_limits
+from grader.verify.trial import SLOW, Trial, try_examples, try_source, with_share_of_limits
 from grader.verify.worked import check_examples
 
 SEED = b"verify"
@@ -42,6 +43,9 @@ ROOM = 4
 
 LARGEST_ERROR = 0.9
 """Of the allowance: accepted examples stay below."""
+
+QUICKER = "make it or the cases quicker, or raise [limits] in problem.toml, of which `verify` allows half"
+"""What to do about an example that reached a limit."""
 
 Progress = Callable[[str, int, int], None]
 """(what is being done, how much is done, of how much)"""
@@ -195,7 +199,7 @@ def check_trials(problem: Problem, report: Report) -> Iterator[Finding]:
         file, seconds, limit = report.slowest
         yield Finding(
             check="time", file="problem.toml", what=f"{file} needs {seconds:.2f} s of the {limit:g} s of CPU",
-            mend=f"raise limits.cpu_s to {ROOM * seconds:.0f} or more, or make the cases smaller",
+            mend=f"raise limits.cpu_s to {math.ceil(ROOM * seconds)} or more, or make the cases smaller",
         )  # fmt: skip
 
 
@@ -206,17 +210,23 @@ def check_trial(trial: Trial) -> Iterator[Finding]:
     named = {one.mistake for one in grade.diagnosis}
     if grade.verdict not in wanted.verdicts:
         wrong = next((case for case in grade.cases if case.outcome == grade.verdict != PASSED), None)
-        where = f" (case {wrong.name}: {wrong.message[:160]})" if wrong else ""
+        where = f" (case {wrong.name}: {wrong.message[:160]})" if wrong else _why(grade)
+        mend = "move it to the folder of its verdict, or mend reference or cases"
         yield Finding(
             check="submissions", file=trial.file, what=f"is {grade.verdict}, not {' or '.join(wanted.verdicts)}{where}",
-            mend="move it to the folder of its verdict, or mend reference or cases",
+            mend=QUICKER if grade.verdict in SLOW else mend,
         )  # fmt: skip
     elif named != set(wanted.mistakes):
         yield Finding(
             check="submissions", file=trial.file,
             what=f"has {sorted(named) or 'no mistakes'} named, not {sorted(wanted.mistakes) or 'none'}",
-            mend="mend its `mistakes` in submissions.toml, or mistakes.py",
+            mend="mend its `mistakes` in submissions.toml, or mistakes.py (try `--without TAG`)",
         )  # fmt: skip
+
+
+def _why(grade: Grade) -> str:
+    """What was raised, for an example that could not be loaded."""
+    return f" ({grade.error.type}: {(grade.error.message or '')[:160]})" if grade.error else ""
 
 
 def check_starter_run(problem: Problem, case_set: CaseSet, sandbox: Sandbox) -> Iterator[Finding]:
