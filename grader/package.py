@@ -41,7 +41,15 @@ FACTOR = 8
 """An error of this many units of rounding is accepted; what that is measured on stands in docs/decisions."""
 
 TRIES = 64
-MADE_BY = ("case_files.py", "case_maker.py", "counterexamples.py", "draw.py", "gradients.py", "package.py")
+MADE_BY = (
+    "case_files.py",
+    "case_maker.py",
+    "counterexamples.py",
+    "draw.py",
+    "explain.py",
+    "gradients.py",
+    "package.py",
+)
 AUTHORED = ("reference.py", "cases.py", "mistakes.py")
 OPTIONAL = ("counterexamples.toml",)
 
