@@ -68,14 +68,8 @@ ACTIVATIONS: dict[str, tuple[Variant, tuple[str, ...]]] = {
     "shared_gate_cap": (lambda g, u, a, b: situ(g, u, a, a), ("shared_cap",)),
     "shared_up_cap": (lambda g, u, a, b: situ(g, u, b, b), ("shared_cap",)),
     "tanh_before_divide": (with_bounds(tanh_first, tanh_first), ("tanh_before_divide",)),
-    "tanh_over_cap": (
-        with_bounds(*[lambda x, cap: torch.tanh(x) / cap] * 2),
-        ("tanh_before_divide", "missing_outer_scale"),
-    ),
-    "tanh_over_gate_cap": (
-        with_bounds(lambda x, cap: torch.tanh(x) / cap, soft),
-        ("tanh_before_divide", "missing_outer_scale"),
-    ),
+    "tanh_over_cap": (with_bounds(*[lambda x, cap: torch.tanh(x) / cap] * 2), ("tanh_before_divide",)),
+    "tanh_over_gate_cap": (with_bounds(lambda x, cap: torch.tanh(x) / cap, soft), ("tanh_before_divide",)),
     "tanh_first_on_gate": (with_bounds(tanh_first, soft), ("tanh_before_divide",)),
     "multiply_before": (multiplied, ("multiply_before_nonlinearity",)),
     "multiply_then_one_cap": (

@@ -74,7 +74,7 @@ MISTAKES: dict[str, tuple[Change, ...]] = {
     "sigmoid_on_up": ({"sigmoid": "up"}, {"sigmoid": "both"}),
     "hard_clipping": (*bounds("hard"), *CLAMPS),
     "shared_cap": ({"arrangement": "gate"}, {"arrangement": "up"}),
-    "tanh_before_divide": (*bounds("tanh"), *bounds("tanh_times")),
+    "tanh_before_divide": (*bounds("tanh"), *bounds("tanh_over"), *bounds("tanh_times")),
     "multiply_before_nonlinearity": (*({"joint": seen} for seen in ("all", "gate", "up", "bounds")), *JOINT),
     "swapped_caps": ({"arrangement": "swapped"},),
     "hardcoded_caps": ({"hardcoded": "both"}, {"hardcoded": "gate"}, {"hardcoded": "up"}),
