@@ -16,7 +16,7 @@ from grader.errors import UsageError
 from grader.sandbox.profile import profile
 
 CAPABILITIES = ("SETUID", "SETGID", "KILL")
-SOCKET_FOLDER, WORK_FOLDER = "/run/grader", "/work"
+SOCKET_FOLDER, WORK_FOLDER = "/run/grader", "/scratch"
 _FROM_ENVIRONMENT = ("image", "policy", "pool", "memory", "cpus", "runtime", "userns", "volume")
 WORK_OPTIONS = "size=256m,nr_inodes=16384,mode=0711,nosuid,nodev,noexec"
 

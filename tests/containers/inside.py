@@ -32,7 +32,7 @@ def guest() -> str:
 
 
 first = dict(line.split(":\t", 1) for line in Path("/proc/1/status").read_text().splitlines() if ":\t" in line)
-work = os.statvfs("/work")
+work = os.statvfs("/scratch")
 seen = {
     "capabilities": first["CapEff"],
     "no_new_privileges": first["NoNewPrivs"],
@@ -43,7 +43,7 @@ seen = {
     "af_alg": tried(lambda: socket.socket(38, 5)),
     "inet": tried(socket.socket),
     "unshare": tried(lambda: libc.unshare(0x10000000)),
-    "mount": tried(lambda: libc.mount(b"a", b"/work", b"tmpfs", 0, None)),
+    "mount": tried(lambda: libc.mount(b"a", b"/scratch", b"tmpfs", 0, None)),
     "keyctl": tried(lambda: libc.syscall(250, 0, 0, 0, 0)),
     "io_uring": tried(lambda: libc.syscall(425, 1, 0)),
     "guest_memory": tried(lambda: os.open(f"/proc/{guest()}/mem", os.O_RDONLY)),
