@@ -180,19 +180,24 @@ async def _rejudge(url: str, slug: str, *, apply: bool) -> tuple[list[Any], int,
     from app.rejudging import Rejudgings  # noqa: PLC0415
 
     async with database.pool(url) as pool:
-        if not await Fleet(pool).live_workers(from_environment().claim_timeout_s):
-            raise UsageError("no worker is running: start `grader serve` or `grader worker` first")
+        fleet = Fleet(pool)
+        await _require_a_worker(fleet)
         rejudgings = Rejudgings(pool)
         rejudging_id = await rejudgings.start(await queue.open_queue(pool, url), slug)
-        total = await _graded_again(rejudgings, rejudging_id)
+        total = await _graded_again(rejudgings, rejudging_id, fleet)
         changes = await rejudgings.changes(rejudging_id)
         if apply:
             await rejudgings.apply(rejudging_id)
         return changes, total, apply
 
 
-async def _graded_again(rejudgings: Any, rejudging_id: UUID) -> int:
-    """Waits for the workers; a progress bar for people."""
+async def _require_a_worker(fleet: Any) -> None:
+    if not await fleet.live_workers(from_environment().claim_timeout_s):
+        raise UsageError("no worker is running: start `grader serve` or `grader worker` first")
+
+
+async def _graded_again(rejudgings: Any, rejudging_id: UUID, fleet: Any) -> int:
+    """Waits for the workers, as long as there is one; a progress bar for people."""
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import Progress  # noqa: PLC0415
 
@@ -204,6 +209,7 @@ async def _graded_again(rejudgings: Any, rejudging_id: UUID) -> int:
             progress.update(bar, total=state.total, completed=state.done)
             if state.done == state.total:
                 return int(state.total)
+            await _require_a_worker(fleet)
             await asyncio.sleep(0.5)
 
 
