@@ -57,6 +57,13 @@ class Engine:
         """Does something beside what is under way."""
         return self._background.submit(work, *args, **kwargs)
 
+    def describe(self) -> str:
+        """Its version, and whether it has the image. SandboxFailed if it does not answer, or has no such image."""
+        with self._trouble("tell its version") as api:
+            version = api.version()["Version"]
+            api.inspect_image(self._options.image)
+            return f"{version}, has the image {self._options.image}"
+
     def start(self, gpu: str | None) -> Started:
         """Creates and starts a container; it is removed again if the second fails."""
         name = f"grader-{secrets.token_hex(6)}"

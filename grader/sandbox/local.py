@@ -11,12 +11,11 @@ import sys
 import tempfile
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from grader.errors import SandboxError, SandboxUnavailable
-from grader.records import Call, Job, RunEnd
-from grader.sandbox.guest import confine, landlock
+from grader.errors import SandboxUnavailable
+from grader.records import Job
+from grader.sandbox.guest import confine
 from grader.sandbox.lanes import Gpus, Lanes, Reports, connect_to_own, needs_gpu
 
 _STOP_S = 10.0
@@ -164,42 +163,6 @@ def _environment(gpu: str | None) -> dict[str, str]:
         "OPENBLAS_NUM_THREADS": "1",
         "TORCHDYNAMO_DISABLE": "1",
         "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # as nvidia-smi counts
         "CUDA_VISIBLE_DEVICES": gpu or "",
     }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """One thing that `grader doctor` looked for. needed: without it no sandbox can run here."""
-
-    what: str
-    found: bool
-    text: str
-    needed: bool = False
-
-
-def doctor() -> tuple[Finding, ...]:
-    """What this machine has for confining submissions, and whether a confined child really starts."""
-    lacks = confine.missing()
-    findings = [Finding(what="confinement", found=not lacks, needed=True, text="; ".join(lacks) or _mechanisms())]
-    if not lacks:
-        findings.append(_trial())
-    return tuple(findings)
-
-
-def _mechanisms() -> str:
-    own_uid = "an own uid for each child" if os.geteuid() == 0 else "one uid for all children (only root has more)"
-    return f"Landlock ABI {landlock.abi()}, seccomp with notices, {own_uid}"
-
-
-def _trial() -> Finding:
-    """Starts a sandbox and runs a submission of one line in it."""
-    sandbox = LocalSandbox(spares=1)
-    try:
-        *_, end = sandbox.run(Job(source="def f(): return 1", name="f", calls=(Call(),)))
-        text = f"a confined child ran and is gone, {1000 * end.usage.wall_s:.0f} ms" if isinstance(end, RunEnd) else "?"
-        return Finding(what="sandbox", found=True, needed=True, text=text)
-    except SandboxError as error:
-        return Finding(what="sandbox", found=False, needed=True, text=str(error))
-    finally:
-        sandbox.close()
