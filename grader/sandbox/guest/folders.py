@@ -15,6 +15,7 @@ from typing import NoReturn
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ENTRY_BYTES = 4096
+FREE_BYTES = 1024 * _ENTRY_BYTES  # so many entries a work folder that is mounted has for nothing
 
 
 def used_bytes(folder: Path, enough: int) -> int:

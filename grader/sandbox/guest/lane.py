@@ -238,7 +238,10 @@ class Lane:
 
     def _on_disk(self, live: Live) -> int:
         """Bytes in the work folder; a file system of its own keeps its limit by itself."""
-        return 0 if self._settings.mounted else folders.used_bytes(live.child.folder, live.limits["file_bytes"])
+        if self._settings.mounted:
+            return 0
+        free = folders.FREE_BYTES
+        return folders.used_bytes(live.child.folder, live.limits["file_bytes"] + free) - free
 
     def _memory(self, live: Live, pids: list[int]) -> int:
         """Bytes in use. Shared pages count for all who have them, so a sum that is too large is looked at again.
