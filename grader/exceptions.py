@@ -11,8 +11,8 @@ from grader.texts import clean, clean_line, source_lines
 
 OWN_EXCEPTION = "an exception of your own"
 _ALLOCATION_FAILED = re.compile(
-    r"DefaultCPUAllocator: (can't allocate|not enough) memory|CUDA out of memory|std::bad_alloc|Errno 12\]|"
-    r"Cannot allocate memory"
+    r"DefaultCPUAllocator: (can't allocate|not enough) memory|std::bad_alloc|Errno 12\]|"
+    r"Cannot allocate memory|CUDA out of memory|CUDA error: out of memory|CU(BLAS|SOLVER|DNN)_STATUS_ALLOC_FAILED"
 )
 
 

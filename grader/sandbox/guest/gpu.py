@@ -29,7 +29,6 @@ _READABLE = (
     "/proc/sys/vm/mmap_min_addr",
     "/proc/sys/vm/overcommit_memory",
     "/sys/bus/pci/devices",
-    "/sys/devices/pci0000:00",
     "/sys/devices/system",
     "/sys/module/nvidia",
     "/etc/ld.so.cache",
@@ -41,14 +40,17 @@ def rules(pid: int) -> dict[str, int]:
     """Landlock's rules for the process `pid`, beside those that every child has."""
     devices = [str(path) for pattern in _DEVICES for path in Path("/dev").glob(pattern)]
     readable = [path for path in _READABLE if Path(path).exists()]
+    readable += map(str, Path("/sys/devices").glob("pci*"))  # a GPU may hang on any of the machine's buses
     own = {f"/proc/{pid}": landlock.READ, f"/proc/{pid}/task": landlock.READ_AND_WRITE}
     return dict.fromkeys(readable, landlock.READ) | dict.fromkeys(devices, landlock.DEVICE) | own
 
 
 def full_precision() -> None:
-    """Products of float32 matrices are computed in float32; touches no GPU."""
+    """Products of matrices are summed in float32 and, of float32 ones, computed in it; touches no GPU."""
     torch.set_float32_matmul_precision("highest")
     torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
 
 
 def check(device: str) -> None:
