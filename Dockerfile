@@ -2,21 +2,21 @@
 # too, since workers are made from it. docs/containers.md explains the arguments.
 #
 #   BASE_IMAGE   Debian with Python 3.11 or newer; images/make-base-image.sh makes one where none can be pulled
-#   TORCH_INDEX  a package index with the torch build that is wanted (CPU, or one for CUDA); empty: pip's own
+#   TORCH_INDEX  the package index with the torch build that is wanted: the CPU's, or https://download.pytorch.org/whl/cu130
 #   PIP_FLAGS    for whoever has a mirror, or wheels only: images/wheels/ is known to pip
 ARG BASE_IMAGE=python:3.11-slim-bookworm
 
 # ---------------------------------------------------------------- torch, which both images have
 
 FROM ${BASE_IMAGE} AS torch-packages
-ARG TORCH_INDEX=""
+ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 ARG PIP_FLAGS=""
 RUN python3 -m venv /opt/build && python3 -m venv --without-pip /opt/venv
 COPY images/install.sh /opt/build/
 COPY images/wheels/ /wheels/
 COPY requirements.lock /opt/build/
 RUN grep -E '^(torch|numpy|safetensors)==' /opt/build/requirements.lock > /opt/build/roots \
-    && /opt/build/install.sh torch ${TORCH_INDEX:+--extra-index-url "${TORCH_INDEX}"} --requirement /opt/build/roots
+    && TORCH_FROM="${TORCH_INDEX}" /opt/build/install.sh torch --requirement /opt/build/roots
 
 FROM ${BASE_IMAGE} AS torch
 COPY --from=torch-packages /made/torch/ /

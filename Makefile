@@ -71,7 +71,7 @@ soak: setup  ## GRADER_SOAK (2000) files in a row: no process, descriptor, direc
 
 # the images' base: pulled, or made from Debian packages; WHEELS=1: pip of this machine downloads, and the build only takes
 BASE_IMAGE ?= $(shell sed -n 's/^ARG BASE_IMAGE=//p' Dockerfile | head -n 1)
-TORCH_INDEX ?=
+TORCH_INDEX ?= $(shell sed -n 's/^ARG TORCH_INDEX=//p' Dockerfile | head -n 1)
 PIP_FLAGS ?= $(if $(WHEELS),--no-index)
 
 images: $(if $(WHEELS),setup)  ## grader-sandbox and grader-service; WHEELS=1 where the build reaches no package index

@@ -10,8 +10,13 @@ if [ "$1" = --folder ]; then
     cp -R "$2" "$packages/"
 else
     # shellcheck disable=SC2086  # flags are words
-    /opt/build/bin/pip --python /opt/venv/bin/python install ${PIP_FLAGS:-} --find-links=/wheels --no-cache-dir --no-compile \
-        --quiet --disable-pip-version-check --root-user-action=ignore --constraint /opt/build/requirements.lock "$@"
+    pip_install() {
+        /opt/build/bin/pip --python /opt/venv/bin/python install ${PIP_FLAGS:-} --find-links=/wheels --no-cache-dir --quiet \
+            --no-compile --disable-pip-version-check --root-user-action=ignore --constraint /opt/build/requirements.lock "$@"
+    }
+    # only torch itself is looked for there: all that it needs is on pip's own index too
+    [ -z "${TORCH_FROM:-}" ] || pip_install --no-deps --extra-index-url "$TORCH_FROM" torch
+    pip_install "$@"
 fi
 # headers and tests of torch, and what belongs to other versions of Python than this one
 rm -rf "$packages/torch/include" "$packages/torch/test" "$packages/torch/share/cmake"
