@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-from grader.sandbox.guest import confine, gpu
+from grader.sandbox.guest import confine, gpu, runner
 
 pytestmark = pytest.mark.skipif(bool(confine.missing()), reason=f"no confinement here: {confine.missing()}")
 UID = 0x40000001
@@ -107,3 +108,10 @@ def test_a_parent_that_has_no_gpu_is_untouched() -> None:
 def test_check_finds_a_device_that_computes() -> None:
     """The check that comes before each submission on a GPU passes on a device that is well."""
     gpu.check("cpu")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+def test_a_rehearsal_that_fails_is_loud() -> None:
+    """A child whose warm-up calls fail is no child: submissions' calls would fail alike, and be blamed on them."""
+    with pytest.raises(RuntimeError, match="rehearsal of real calls failed"):
+        runner.rehearse("real", device="cuda:0")

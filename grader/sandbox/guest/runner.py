@@ -99,6 +99,7 @@ def rehearse(mode: str, rows: int = 3, device: str = "cpu") -> None:
     """Makes the calls that most submissions make, by the way that they take, so that their first ones are quick.
 
     rows: of the tensors; torch remembers shapes, so what was rehearsed with some is quick only for these.
+    RuntimeError if a call fails: no submission's would work then.
     """
     arena = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     child = Child(requests=-1, replies=-1, arena=arena, device=device)
@@ -112,11 +113,13 @@ def rehearse(mode: str, rows: int = 3, device: str = "cpu") -> None:
             "same_memory": False,
             "args": [_rehearsal_tensor(dtype, mode, rows)] * 2,
             "kwargs": {},
-            "backward": torch.version.cuda is None,
+            "backward": device != "cpu" or torch.version.cuda is None,  # it would look for GPUs, in the zygote too
             "want_gradients": False,
             "result_bytes": 1 << 10,
         }
         report, found = _handled(child, request)
+        if "raised" in report:
+            raise RuntimeError(f"a rehearsal of {mode} calls failed: {report['raised']}")
         tensors.blob(_encode(report), found)
 
 
