@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import torch
 
-from grader.sandbox.guest import confine, gpu, runner
+from grader.sandbox.guest import confine, gpu, rehearsal
 
 pytestmark = pytest.mark.skipif(bool(confine.missing()), reason=f"no confinement here: {confine.missing()}")
 UID = 0x40000001
@@ -114,4 +114,4 @@ def test_check_finds_a_device_that_computes() -> None:
 def test_a_rehearsal_that_fails_is_loud() -> None:
     """A child whose warm-up calls fail is no child: submissions' calls would fail alike, and be blamed on them."""
     with pytest.raises(RuntimeError, match="rehearsal of real calls failed"):
-        runner.rehearse("real", device="cuda:0")
+        rehearsal.rehearse("real", device="cuda:0")

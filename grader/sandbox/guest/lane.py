@@ -14,45 +14,24 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import select
 import signal
 import socket
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
-from grader.sandbox.guest import cgroup, folders, mounts, proc, seccomp, service, spare
+from grader.sandbox.guest import cgroup, mounts, proc, seccomp, service, spare
+from grader.sandbox.guest.live import SLACK_BYTES, Live
 from grader.sandbox.guest.service import Reports
 from grader.sandbox.guest.spare import Settings, Spare
 
-_TICK_S = 0.01
 _QUIET_S = 0.003  # when the supervisor has asked for nothing so long, children are made
-_REST = 3  # a look at many processes takes long: this many times as long nobody looks again
-_BIRTH_S = 0.05  # the longest that a process may take from our word until we can see it
+_AGAIN_S = 0.005  # until we look again whether a process is there that was allowed
 _READY_S = 60.0
 _DEATH_S = 20.0
-_SLACK_BYTES = 96 << 20  # beyond the limit for a moment: the reserve for telling, and what comes between two looks
-
-
-@dataclass(kw_only=True)
-class Live:
-    """The run under way: who, since when, how much is allowed, and what was seen of it."""
-
-    child: Spare
-    limits: dict[str, Any]
-    kills_before: int
-    started: float = field(default_factory=time.monotonic)
-    next_look: float = 0.0
-    spawned: bool = False
-    cpu_s: float = 0.0
-    orphans_cpu_s: float = 0.0
-    resident_bytes: int = 0
-    status: int | None = None
-    orphan_violated: bool = False
-    births: list[float] = field(default_factory=list)
-    reached: dict[str, str] = field(default_factory=dict)
 
 
 class Lane:
@@ -108,11 +87,13 @@ class Lane:
                 return False
         if self._live is not None and time.monotonic() >= self._live.next_look:
             self._look(self._live)
+        if self._live is not None and listener is not None:
+            self._answer(self._live, listener)
         return True
 
     def _patience_ms(self) -> float | None:
         if self._live is not None:
-            return max(0.0, (self._live.next_look - time.monotonic()) * 1000)
+            return max(0.0, (min(self._live.next_look, self._live.next_answer) - time.monotonic()) * 1000)
         return _QUIET_S * 1000 if self._short() else None
 
     def _short(self) -> bool:
@@ -147,9 +128,15 @@ class Lane:
             mounts.resize_work_folder(str(child.folder), limits["file_bytes"])
         self._spares.remove(child)
         if self._group:
-            self._group.allow(limits["memory_bytes"] + _SLACK_BYTES)
+            self._group.allow(limits["memory_bytes"] + SLACK_BYTES)
         idle = proc.data_bytes(child.pid)
-        self._live = Live(child=child, limits=limits, kills_before=self._kills())
+        self._live = Live(
+            child=child,
+            limits=limits,
+            mounted=self._settings.mounted,
+            watched=self._watched,
+            alone=self._group is not None,  # a container's own cgroup is the neighbours' too
+        )
         message = json.dumps({"is": "child", "idle_data_bytes": idle}).encode()
         socket.send_fds(self._connection, [message], list(child.pipes))
 
@@ -187,83 +174,26 @@ class Lane:
         if notice.ends_with_sigsys:  # SIGSYS has one meaning
             seccomp.answer(listener, notice, errno.EPERM)
             return
-        allowed = self._live.limits["processes"]
-        running = self._running(self._live)
-        self._live.spawned = True
-        seccomp.answer(listener, notice, 0 if running < allowed else errno.EAGAIN)
-        if running < allowed:
-            self._live.births.append(time.monotonic())
-        else:
-            self._live.reached["processes"] = f"processes and threads: {allowed} are allowed, {running} were running"
+        self._live.ask(notice)
 
-    def _running(self, live: Live) -> int:
-        """Processes and threads of the run. Near the limit, what was just allowed is waited for until it shows."""
-        allowed = live.limits["processes"]
-        while True:
-            running, now = proc.count_tasks(self._pids(live)), time.monotonic()
-            live.births = [birth for birth in live.births if now - birth < _BIRTH_S]
-            if running >= allowed or running + len(live.births) < allowed or not live.births:
-                return running
-            time.sleep(_BIRTH_S / 10)
+    def _answer(self, live: Live, listener: int) -> None:
+        """Tells those who wait whether they may start a process, in the order in which they asked."""
+        live.next_answer = math.inf
+        while live.asking:
+            allowed = live.may_spawn(live.asking[0].caller, self._waiting())
+            if allowed is None:
+                live.next_answer = time.monotonic() + _AGAIN_S
+                return
+            seccomp.answer(listener, live.asking.pop(0), 0 if allowed else errno.EAGAIN)
 
-    def _pids(self, live: Live) -> list[int]:
-        """The live child and everything that descends from it, orphans included."""
-        if not live.spawned:
-            return [live.child.pid]
-        return proc.descendants(os.getpid(), {child.pid for child in self._spares})
+    def _waiting(self) -> set[int]:
+        return {child.pid for child in self._spares}
 
     def _look(self, live: Live) -> None:
-        """One look: is it alive, in time, within its memory and its folder?"""
         self._bury()
-        if live.status is not None:
-            self._finish(live, "died", **self._death(live, live.status))
-            return
-        if live.orphan_violated:
-            self._finish(live, "died", code=-signal.SIGSYS, starved=False)
-            return
-        pids, limits, wall = self._pids(live), live.limits, time.monotonic() - live.started
-        live.cpu_s = max(live.cpu_s, sum(map(proc.cpu, pids)) + live.orphans_cpu_s - live.child.cpu_s)
-        if live.cpu_s > limits["cpu_s"]:
-            self._finish(live, "time", kind="CPU time", limit=limits["cpu_s"], used=live.cpu_s)
-        elif wall > limits["wall_s"]:
-            self._finish(live, "time", kind="time", limit=limits["wall_s"], used=wall)
-        elif (used := self._memory(live, pids)) > limits["memory_bytes"] + _SLACK_BYTES:
-            self._finish(live, "memory", limit=limits["memory_bytes"], used=used)
-        elif self._group and self._kills() > live.kills_before:  # a container's own cgroup is the neighbours' too
-            self._finish(live, "starved")
-        elif (used := self._on_disk(live)) > limits["file_bytes"]:
-            self._finish(live, "files", limit=limits["file_bytes"], used=used)
-        took = time.monotonic() - live.started - wall
-        live.next_look = time.monotonic() + max(_TICK_S, _REST * took)
-
-    def _on_disk(self, live: Live) -> int:
-        """Bytes in the work folder; a file system of its own keeps its limit by itself."""
-        if self._settings.mounted:
-            return 0
-        free = folders.FREE_BYTES
-        return folders.used_bytes(live.child.folder, live.limits["file_bytes"] + free) - free
-
-    def _memory(self, live: Live, pids: list[int]) -> int:
-        """Bytes in use. Shared pages count for all who have them, so a sum that is too large is looked at again.
-
-        Where we may not look (an ordinary user, a container without CAP_SYS_PTRACE): beyond an idle child.
-        """
-        most = sum(map(proc.memory, pids)) - live.child.memory_bytes
-        if len(pids) == 1 or most <= live.limits["memory_bytes"]:
-            return most
-        shares = [proc.proportional_memory(pid) for pid in pids]
-        known = [share for share in shares if share is not None]
-        if len(known) == len(shares):
-            return sum(known)
-        return sum(max(0, proc.memory(pid) - live.child.memory_bytes) for pid in pids)  # we may not look: the most
-
-    def _death(self, live: Live, status: int) -> dict[str, Any]:
-        """How the child itself ended: an exit status, or a signal and whether the kernel sent it for want of memory."""
-        code = os.waitstatus_to_exitcode(status)
-        return {"code": code, "starved": code == -signal.SIGKILL and self._kills() > live.kills_before}
-
-    def _kills(self) -> int:
-        return self._watched.kills() if self._watched else 0
+        if ending := live.look(self._waiting()):
+            how, details = ending
+            self._finish(live, how, **details)
 
     def _finish(self, live: Live, how: str, **details: Any) -> None:
         """Everything dead, the folder gone, then the word to the zygote and to the supervisor.
@@ -280,7 +210,7 @@ class Lane:
 
     def _kill(self) -> None:
         """Kills every descendant but the waiting children, until none is left."""
-        sparing = {child.pid for child in self._spares}
+        sparing = self._waiting()
         deadline = time.monotonic() + _DEATH_S
         while time.monotonic() < deadline:
             doomed = [pid for pid in proc.children(os.getpid()) if pid not in sparing]
@@ -300,15 +230,8 @@ class Lane:
                 self._note_death(*found)
 
     def _note_death(self, pid: int, status: int, usage: Any) -> None:
-        live = self._live
-        if live is not None:
-            live.resident_bytes = max(live.resident_bytes, usage.ru_maxrss << 10)
-        if live is not None and pid == live.child.pid:
-            live.status = status
-            live.cpu_s = max(live.cpu_s, usage.ru_utime + usage.ru_stime + live.orphans_cpu_s - live.child.cpu_s)
-        elif live is not None and pid not in {child.pid for child in self._spares}:
-            live.orphans_cpu_s += usage.ru_utime + usage.ru_stime
-            live.orphan_violated |= os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGSYS
+        if self._live is not None:
+            self._live.note_death(pid, status, usage, self._waiting())
         for child in [child for child in self._spares if child.pid == pid]:
             self._spares.remove(child)
             child.discard(self._settings)

@@ -27,13 +27,7 @@ from grader.sandbox.guest import raised, tensors, wire
 
 FILE = "submission.py"
 _RESERVE_BYTES = 64 << 20  # kept back from the memory limit, so that a full child can still say so
-_REHEARSED = """
-import torch
-def rehearsed(x, w):
-    y = torch.nn.functional.linear(x, w)
-    return torch.tanh(y / 4) * torch.sigmoid(x @ w.T)
-"""
-_encode, _write, _flags, _clock = JSONEncoder().encode, os.write, set[str](), time.perf_counter
+encode, _write, _flags, _clock = JSONEncoder().encode, os.write, set[str](), time.perf_counter
 _flush = (sys.stdout.flush, sys.stderr.flush)
 
 
@@ -72,13 +66,14 @@ def serve(child: Child) -> None:
             request = wire.read_request(child.requests)
         except EOFError:
             return
-        report, found = _handled(child, request)
+        report, found = handled(child, request)
         if os.getpid() != ourselves:  # a fork of the submission's that came back from its function too
             os._exit(0)
         _reply(child, report | {"ticket": request["ticket"]}, found)
 
 
-def _handled(child: Child, request: dict[str, Any]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+def handled(child: Child, request: dict[str, Any]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """The report on a request, and the tensors that go with it."""
     try:
         return _load(child, request) if request["do"] == "load" else _call(child, request)
     except BaseException as error:  # whatever a submission raises, SystemExit and KeyboardInterrupt too
@@ -90,48 +85,9 @@ def _handled(child: Child, request: dict[str, Any]) -> tuple[dict[str, Any], dic
 
 
 def _reply(child: Child, report: dict[str, Any], found: dict[str, torch.Tensor]) -> None:
-    payload = wire.frame(tensors.blob(_encode(report | {"flags": sorted(_flags)}), found))
+    payload = wire.frame(tensors.blob(encode(report | {"flags": sorted(_flags)}), found))
     while payload:
         payload = payload[_write(child.replies, payload) :]
-
-
-def rehearse(mode: str, rows: int = 3, device: str = "cpu") -> None:
-    """Makes the calls that most submissions make, by the way that they take, so that their first ones are quick.
-
-    rows: of the tensors; torch remembers shapes, so what was rehearsed with some is quick only for these.
-    RuntimeError if a call fails: no submission's would work then.
-    """
-    arena = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    child = Child(requests=-1, replies=-1, arena=arena, device=device)
-    space: dict[str, Any] = {}
-    exec(compile(_REHEARSED, "rehearsal.py", "exec"), space)
-    child.entry = space["rehearsed"]
-    for dtype in ("float16", "bfloat16", "float32", "float64") if mode == "real" else ("float32",):
-        request = {
-            "do": "call",
-            "mode": mode,
-            "same_memory": False,
-            "args": [_rehearsal_tensor(dtype, mode, rows)] * 2,
-            "kwargs": {},
-            "backward": device != "cpu" or torch.version.cuda is None,  # it would look for GPUs, in the zygote too
-            "want_gradients": False,
-            "result_bytes": 1 << 10,
-        }
-        report, found = _handled(child, request)
-        if "raised" in report:
-            raise RuntimeError(f"a rehearsal of {mode} calls failed: {report['raised']}")
-        tensors.blob(_encode(report), found)
-
-
-def _rehearsal_tensor(dtype: str, mode: str, rows: int) -> dict[str, Any]:
-    return {
-        "dtype": dtype,
-        "shape": [rows, 3],
-        "strides": [3, 1],
-        "offset": 0,
-        "bytes": 3 * rows * getattr(torch, dtype).itemsize,
-        "requires_grad": mode == "real",
-    }
 
 
 # ---------------------------------------------------------------- loading

@@ -200,9 +200,10 @@ class _Program(ctypes.Structure):
 
 @dataclass(frozen=True, kw_only=True)
 class Notice:
-    """A call that the child asks for; it waits until it is answered."""
+    """A call that the child asks for; it waits until it is answered. caller: the thread, by its number."""
 
     id: int
+    caller: int
     call: str
     new_namespace: bool = False
     ends_with_sigsys: bool = False
@@ -229,13 +230,13 @@ def receive(listener: int, names: dict[int, str]) -> Notice | None:
         fcntl.ioctl(listener, _RECEIVE, buffer)
     except OSError:
         return None
-    id_, _pid, _flags, number, _arch, _ip, *arguments = _NOTICE.unpack(buffer)
+    id_, caller, _flags, number, _arch, _ip, *arguments = _NOTICE.unpack(buffer)
     call = names.get(number, str(number))
     if call != "clone":
-        return Notice(id=id_, call=call)
+        return Notice(id=id_, caller=caller, call=call)
     flags = arguments[0]  # the low byte is the signal that tells the parent of the child's end
     sigsys = flags & 0xFF == signal.SIGSYS
-    return Notice(id=id_, call=call, new_namespace=bool(flags & NEW_NAMESPACE), ends_with_sigsys=sigsys)
+    return Notice(id=id_, caller=caller, call=call, new_namespace=bool(flags & NEW_NAMESPACE), ends_with_sigsys=sigsys)
 
 
 def answer(listener: int, notice: Notice, error: int = 0) -> None:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import torch
 
-from grader.sandbox.guest import cgroup, confine, folders, gpu, huge_pages, mounts, proc, runner, service
+from grader.sandbox.guest import cgroup, confine, folders, gpu, huge_pages, mounts, proc, rehearsal, runner, service
 from grader.sandbox.guest.lane import Lane
 from grader.sandbox.guest.spare import Settings
 
@@ -110,9 +110,9 @@ def _warm_up(device: str) -> Callable[[str], None]:
 
     def on_gpu(mode: str) -> None:
         gpu.check(device)
-        runner.rehearse(mode, device=device)
+        rehearsal.rehearse(mode, device=device)
 
-    return runner.rehearse if device == "cpu" else on_gpu
+    return rehearsal.rehearse if device == "cpu" else on_gpu
 
 
 def _heal_descriptor_limit() -> None:
@@ -127,7 +127,7 @@ def _prepare_torch(*, on_gpu: bool) -> None:
     torch.nn.Module.compile = runner.eager_module_compile  # type: ignore[method-assign, assignment]
     gpu.full_precision()
     for mode in ("real",) if on_gpu else ("real", "fake", "meta"):  # fake tensors look for a GPU where one could be
-        runner.rehearse(mode, rows=2)
+        rehearsal.rehearse(mode, rows=2)
     if not gpu.untouched():
         raise SystemExit("torch touched the GPU in the zygote; children could not use it")
     if confine.thread_count() != 1:
