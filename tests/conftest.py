@@ -16,6 +16,7 @@ from grader.records import Grade
 from grader.sandbox.local import LocalSandbox
 
 torch.set_num_threads(1)
+pytest_plugins = ["tests.containers.engines"]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -67,19 +67,17 @@ class Options:
         )
 
 
-def command(options: Options, gpu: str | None) -> list[str]:
-    """The guest's arguments."""
+def command(options: Options, gpu: str | None, peer_uid: int | None = None) -> list[str]:
+    """The guest's arguments. peer_uid: as whom a container sees this worker, if not by its own uid."""
     single = options.policy == "single"
-    arguments = [
+    return [
         f"--socket={SOCKET_FOLDER}",
         f"--folder={WORK_FOLDER}",
         f"--device={'cpu' if gpu is None else 'cuda:0'}",
         f"--submissions={1 if single else options.submissions}",
         f"--spares={1 if single or gpu is not None else options.spares}",
+        f"--peer-uid={os.geteuid() if peer_uid is None else peer_uid}",
     ]
-    if options.userns is None:
-        arguments.append(f"--peer-uid={os.geteuid()}")
-    return arguments
 
 
 def confinement() -> dict[str, Any]:
@@ -98,7 +96,9 @@ def confinement() -> dict[str, Any]:
     }
 
 
-def creation(options: Options, *, gpu: str | None, name: str, labels: dict[str, str], source: str) -> dict[str, Any]:
+def creation(
+    options: Options, *, gpu: str | None, name: str, labels: dict[str, str], source: str, peer_uid: int | None = None
+) -> dict[str, Any]:
     """The body of POST /containers/create. source: the folder or volume that holds the socket."""
     limits = {
         "Memory": options.memory_bytes,
@@ -115,7 +115,7 @@ def creation(options: Options, *, gpu: str | None, name: str, labels: dict[str, 
     }
     return {
         "Image": options.image,
-        "Cmd": command(options, gpu),
+        "Cmd": command(options, gpu, peer_uid),
         "Hostname": name,
         "User": f"0:{os.getegid()}",
         "Labels": labels,

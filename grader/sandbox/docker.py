@@ -5,8 +5,9 @@ Theory of operation. A container holds the same guest as everywhere, its socket 
 started. Policy `single`: each run gets a container that nobody had before, out of a pool started ahead; it is its last.
 Containers carry labels that say whose they are; those of workers that are dead are removed at the next start.
 
-An engine that is away, slow or out of disk is SandboxUnavailable at the start and SandboxFailed in a run, so that the
-next try finds out whether it is back. Starting a container takes seconds, and none of a learner's.
+An engine that is away, slow or out of disk is SandboxUnavailable at the start. In a run it is waited for (`engine.py`
+says how long), then it is SandboxFailed. Containers that ended while they waited, with their engine or without, are
+passed over and replaced. Starting a container takes seconds, and none of a learner's.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from grader.errors import SandboxError, SandboxFailed, SandboxUnavailable
 from grader.records import Job
 from grader.sandbox.container import Options
 from grader.sandbox.engine import Engine, Started
+from grader.sandbox.engine_api import EngineAway
 from grader.sandbox.lanes import Gpus, Lanes, Reports, connect, needs_gpu
 from grader.sandbox.supervisor import Lane, LaneGone
 
@@ -35,16 +37,22 @@ class DockerSandbox:
     """Containers of one worker."""
 
     def __init__(self, options: Options | None = None) -> None:
-        options = options or Options()
+        self._options = options or Options()
+        self.devices: tuple[str, ...] = ("cpu", "cuda") if self._options.gpus else ("cpu",)
+        self._make()
+
+    def _make(self) -> None:
+        options = self._options
         self._engine = Engine(options)
         make = Pool if options.policy == "single" else Warm
         self._cpu = make(self._engine, None, options.pool)
         self._each_gpu = [make(self._engine, gpu, 1) for gpu in options.gpus]
         self._gpus = Gpus([guest.run for guest in self._each_gpu])
-        self.devices: tuple[str, ...] = ("cpu", "cuda") if options.gpus else ("cpu",)
 
     def start(self) -> None:
         """Removes what dead workers left, and gets containers ready. SandboxUnavailable where that fails."""
+        if self._engine.closing:
+            self._make()
         try:
             self._engine.clean_up()
             for guest in (self._cpu, *self._each_gpu):
@@ -63,9 +71,9 @@ class DockerSandbox:
 
     def close(self) -> None:
         """Removes all containers of this sandbox."""
+        self._engine.close()
         for guest in (self._cpu, *self._each_gpu):
             guest.close()
-        self._engine.close()
 
 
 class Warm:
@@ -74,8 +82,8 @@ class Warm:
     def __init__(self, engine: Engine, gpu: str | None, _size: int) -> None:
         self._engine, self._gpu = engine, gpu
         self._lock = threading.Lock()
-        self._current: Started | None = None
-        self._lanes = Lanes(self._connect)
+        self._current: Future[Started] | None = None
+        self._lanes = Lanes(lambda: engine.patiently(self._connect))
 
     def start(self) -> None:
         """Waits until its guest answers."""
@@ -87,28 +95,47 @@ class Warm:
 
     def is_full(self) -> bool:
         """Whether it is there."""
-        return self._current is not None
+        current = self._current
+        return current is not None and current.done()
 
     def close(self) -> None:
-        """Removes it."""
+        """Lets go of it."""
         self._lanes.close()
-        with self._lock:
-            if self._current is not None:
-                self._engine.remove(self._current)
-            self._current = None
 
     def _connect(self) -> socket.socket:
         """To the current container; one that has ended, or lets its last runs end, is replaced."""
+        for _ in range(_TRIES):
+            current = self._there()
+            try:
+                started = current.result()
+            except SandboxFailed:
+                self._drop(current)
+                raise
+            with contextlib.suppress(OSError):
+                return connect(str(started.socket))
+            if self._drop(current):
+                self._engine.remove_when_it_ends(started)
+        raise SandboxFailed(f"{_TRIES} containers in a row took no connection")
+
+    def _there(self) -> Future[Started]:
+        """The container, there or coming: whoever needs one waits for the same, and hears if it failed."""
         with self._lock:
-            if self._current is not None:
-                with contextlib.suppress(OSError):
-                    return connect(str(self._current.socket))
-                self._engine.remove_when_it_ends(self._current)
-                self._current = None
-            started = self._engine.start(self._gpu)
-            connection = ready(self._engine, started)
-            self._current = started
-            return connection
+            if self._current is None:
+                self._current = self._engine.in_background(self._make)
+            return self._current
+
+    def _drop(self, current: Future[Started]) -> bool:
+        """Whether it still was the current one."""
+        with self._lock:
+            if self._current is not current:
+                return False
+            self._current = None
+            return True
+
+    def _make(self) -> Started:
+        started = self._engine.start(self._gpu)
+        ready(self._engine, started).close()
+        return started
 
 
 class Pool:
@@ -117,12 +144,10 @@ class Pool:
     def __init__(self, engine: Engine, gpu: str | None, size: int) -> None:
         self._engine, self._gpu, self._size = engine, gpu, size
         self._waiting: deque[Future[tuple[Started, Lane]]] = deque()
-        self._closed = False
 
     def start(self) -> None:
         """Starts all, and waits for the first."""
-        for _ in range(self._size):
-            self._add()
+        self._fill()
         self._waiting[0].result()
 
     def is_full(self) -> bool:
@@ -133,7 +158,7 @@ class Pool:
     def run(self, job: Job) -> Reports:
         """In the container that has waited longest; another one is started when the run is over."""
         for number in range(_TRIES):
-            started, lane = self._next()
+            started, lane = self._engine.patiently(self._next)
             try:
                 with contextlib.closing(lane):
                     yield from lane.follow(lane.begin(job))
@@ -142,42 +167,42 @@ class Pool:
                 if number == _TRIES - 1:
                     raise
             finally:
-                self._let_go(started)
+                self._engine.remove_soon(started)
+                self._fill()
 
     def close(self) -> None:
-        """Removes all that wait."""
-        self._closed = True
+        """Lets go of all that wait; the engine has removed them, and starts no more."""
         while self._waiting:
             with contextlib.suppress(SandboxError):
-                started, lane = self._waiting.popleft().result()
-                lane.close()
-                self._engine.remove(started)
+                self._waiting.popleft().result()[1].close()
 
     def _next(self) -> tuple[Started, Lane]:
-        """A start that failed is told, and tried anew by whoever comes next."""
+        """The one that has waited longest. What failed, or ended since, is passed over."""
+        while True:
+            future, waited = self._longest()
+            try:
+                started, lane = future.result()
+            except SandboxFailed:
+                if waited:
+                    continue
+                raise
+            if lane.is_usable():
+                return started, lane
+            lane.close()
+            self._engine.remove_soon(started)
+
+    def _longest(self) -> tuple[Future[tuple[Started, Lane]], bool]:
+        """And whether it was ready; a new one if none waits."""
         try:
             future = self._waiting.popleft()
         except IndexError:
             future = self._engine.in_background(self._make)
-        try:
-            return future.result()
-        except SandboxError:
-            self._fill()
-            raise
-
-    def _let_go(self, started: Started) -> None:
-        if self._closed:
-            self._engine.remove(started)
-        else:
-            self._engine.in_background(self._engine.remove, started)
-            self._fill()
+        return future, future.done()
 
     def _fill(self) -> None:
-        while len(self._waiting) < self._size and not self._closed:
-            self._add()
-
-    def _add(self) -> None:
-        self._waiting.append(self._engine.in_background(self._make))
+        with contextlib.suppress(SandboxFailed):  # closed
+            while len(self._waiting) < self._size:
+                self._waiting.append(self._engine.in_background(self._make))
 
     def _make(self) -> tuple[Started, Lane]:
         started = self._engine.start(self._gpu)
@@ -188,15 +213,17 @@ def ready(engine: Engine, started: Started) -> socket.socket:
     """The first connection to a container's guest, once it answers. If it never does, the container is removed."""
     deadline, next_look = time.monotonic() + _READY_S, time.monotonic() + _LOOK_EVERY_S
     try:
-        while True:
+        while not engine.closing:
             with contextlib.suppress(OSError):
                 return connect(str(started.socket))
             if time.monotonic() > next_look:
-                engine.look(started)
+                with contextlib.suppress(EngineAway):  # the guest may answer all the same
+                    engine.look(started)
                 next_look = time.monotonic() + _LOOK_EVERY_S
             if time.monotonic() > deadline:
                 raise SandboxFailed(f"the container's guest took no connection within {_READY_S:.0f} s")
             time.sleep(_PAUSE_S)
+        raise SandboxFailed("the sandbox is closed")
     except BaseException:
         engine.remove(started)
         raise

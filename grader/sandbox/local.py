@@ -16,7 +16,7 @@ from pathlib import Path
 from grader.errors import SandboxUnavailable
 from grader.records import Job
 from grader.sandbox.guest import confine
-from grader.sandbox.lanes import Gpus, Lanes, Reports, connect_to_own, needs_gpu
+from grader.sandbox.lanes import Gpus, Lanes, Reports, connect_to_own, needs_gpu, short
 
 _STOP_S = 10.0
 
@@ -67,7 +67,8 @@ class Guest:
         (self.folder / "children").mkdir()
         (self.folder / "children").chmod(0o711)
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
-            listening.bind(str(self.folder / "guest.sock"))
+            with short(f"{self.folder}/guest.sock") as place:
+                listening.bind(place)
             listening.listen(64)
             self.starts += 1
             self.process = subprocess.Popen(

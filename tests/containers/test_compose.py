@@ -19,7 +19,7 @@ import httpx
 import pytest
 from docker.errors import ImageNotFound
 
-from tests.containers.conftest import REPOSITORY
+from tests.containers.engines import REPOSITORY
 
 _READY_S = 120
 

@@ -6,8 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,31 +17,19 @@ from grader.records import Call, Job, Outcome
 from grader.sandbox import choose, leftovers
 from grader.sandbox.container import Options, command, creation
 from grader.sandbox.docker import DockerSandbox
-from grader.sandbox.lanes import Gpus
+from grader.sandbox.lanes import Gpus, connect, short
+from grader.sandbox.remapping import found
 from grader.sandbox.socket import SocketSandbox
-from tests.containers.conformance import DOUBLES, job, run
-from tests.containers.conftest import Service
+from tests.containers.engines import Ours, Service, wait_until
+from tests.sandbox.running import DOUBLE, calls, run
 
 VIOLATES = "import ctypes\ndef f(x): ctypes.CDLL(None).ptrace(0, 0, 0, 0)\n"
-
-
-def wait_until(true: Callable[[], object], seconds: float = 30.0) -> None:
-    """Fails if it does not become true."""
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
-def ours(engine: docker.DockerClient) -> list[str]:
-    """Ids of all sandbox containers."""
-    return [one.id for one in engine.containers.list(all=True, filters={"label": leftovers.KIND})]
 
 
 def test_service_makes_room_after_enough_submissions(service: Service) -> None:
     """After as many runs as were asked for the container is another one's beginning, and no run fails meanwhile."""
     before = started_at(service)
-    outcomes = [run(service.sandbox, job(DOUBLES))[0][-1].outcome for _ in range(50)]
+    outcomes = [run(service.sandbox, DOUBLE).last.outcome for _ in range(50)]
 
     assert set(outcomes) == {Outcome.RETURNED}
     assert started_at(service) != before
@@ -52,11 +38,11 @@ def test_service_makes_room_after_enough_submissions(service: Service) -> None:
 def test_service_ends_itself_after_a_violation(service: Service) -> None:
     """A violation is the end of the container, and the next submission is graded in a fresh one."""
     before = started_at(service)
-    reports, _ = run(service.sandbox, job(VIOLATES))
+    seen = run(service.sandbox, VIOLATES)
 
-    assert reports[-1].outcome is Outcome.VIOLATION
+    assert seen.last.outcome is Outcome.VIOLATION
     wait_until(lambda: started_at(service) != before)
-    assert run(service.sandbox, job(DOUBLES))[0][-1].outcome is Outcome.RETURNED
+    assert run(service.sandbox, DOUBLE).last.outcome is Outcome.RETURNED
 
 
 def test_service_comes_back_after_its_zygote_was_killed(service: Service) -> None:
@@ -65,7 +51,7 @@ def test_service_comes_back_after_its_zygote_was_killed(service: Service) -> Non
     service.container.exec_run(["/bin/sh", "-c", "kill -9 $(cat /proc/1/task/1/children)"])
 
     wait_until(lambda: started_at(service) != before)
-    assert run(service.sandbox, job(DOUBLES))[0][-1].outcome is Outcome.RETURNED
+    assert run(service.sandbox, DOUBLE).last.outcome is Outcome.RETURNED
 
 
 def test_service_is_healthy(service: Service) -> None:
@@ -112,16 +98,18 @@ def test_only_the_workers_uid_may_connect(service: Service) -> None:
 
 
 @pytest.mark.parametrize("policy", ["shared", "single"])
-def test_containers_are_gone_after_close(engine: docker.DockerClient, options: Options, policy: str) -> None:
+def test_containers_are_gone_after_close(
+    engine: docker.DockerClient, ours: Ours, options: Options, policy: str
+) -> None:
     """Closing removes every container and every folder."""
     sandbox = DockerSandbox(replace(options, policy=policy))
     sandbox.start()
-    run(sandbox, job(DOUBLES))
-    during = ours(engine)
+    run(sandbox, DOUBLE)
+    during = ours()
     sandbox.close()
 
     assert during
-    assert ours(engine) == []
+    assert ours() == []
 
 
 def test_single_gives_each_run_a_container_of_its_own(engine: docker.DockerClient, options: Options) -> None:
@@ -129,23 +117,23 @@ def test_single_gives_each_run_a_container_of_its_own(engine: docker.DockerClien
     source = "import os\ndef f(x): raise KeyError(os.uname().nodename)\n"
     sandbox = DockerSandbox(replace(options, policy="single"))
     sandbox.start()
-    raised = [run(sandbox, job(source))[0][-1].raised for _ in range(3)]
+    raised = [run(sandbox, source).last.raised for _ in range(3)]
     sandbox.close()
 
     assert len({one.message for one in raised if one is not None}) == 3
 
 
-def test_shared_is_replaced_after_a_violation(engine: docker.DockerClient, options: Options) -> None:
+def test_shared_is_replaced_after_a_violation(engine: docker.DockerClient, ours: Ours, options: Options) -> None:
     """The container in which something was stopped takes no more submissions, and goes."""
     sandbox = DockerSandbox(options)
     sandbox.start()
-    first = ours(engine)
-    run(sandbox, job(VIOLATES))
-    wait_until(lambda: run(sandbox, job(DOUBLES)) and ours(engine) and not set(ours(engine)) & set(first), 60)
+    first = ours()
+    run(sandbox, VIOLATES)
+    wait_until(lambda: run(sandbox, DOUBLE) and ours() and not set(ours()) & set(first), 60)
     sandbox.close()
 
 
-def test_containers_of_a_dead_worker_are_removed(engine: docker.DockerClient, options: Options) -> None:
+def test_containers_of_a_dead_worker_are_removed(engine: docker.DockerClient, ours: Ours, options: Options) -> None:
     """What a killed worker left is found by its labels at the next start; a living worker's is left alone."""
     program = (
         "import time; from grader.sandbox.container import Options; from grader.sandbox.docker import DockerSandbox;"
@@ -154,12 +142,12 @@ def test_containers_of_a_dead_worker_are_removed(engine: docker.DockerClient, op
     worker = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
     assert worker.stdout is not None
     worker.stdout.readline()
-    (left,) = ours(engine)
+    (left,) = ours()
     folder = Path(engine.containers.get(left).labels[leftovers.FOLDER])
 
     other = DockerSandbox(options)
     other.start()
-    assert left in ours(engine)
+    assert left in ours()
     worker.kill()
     worker.wait()
     worker.stdout.close()
@@ -168,36 +156,57 @@ def test_containers_of_a_dead_worker_are_removed(engine: docker.DockerClient, op
     other.start()
     other.close()
 
-    assert ours(engine) == []
+    assert ours() == []
     assert not folder.exists()
 
 
 def test_owner_that_started_anew_under_the_same_pid_is_dead() -> None:
     """The label names the process's start too, so another process of that pid is not taken for the owner."""
-    host, boot, pid, started = leftovers.owner().split()
+    host, boot, pid, started, namespace = leftovers.owner().split()
 
     assert not leftovers.is_dead(leftovers.owner(), lambda _: False)
-    assert leftovers.is_dead(f"{host} {boot} {pid} {int(started) - 1}", lambda _: True)
+    assert leftovers.is_dead(f"{host} {boot} {pid} {int(started) - 1} {namespace}", lambda _: True)
+    assert leftovers.is_dead(f"{host} another-boot {pid} {started} {namespace}", lambda _: True)
+    assert not leftovers.is_dead(f"{host} {boot} {pid} {int(started) - 1} 1", lambda _: False)  # seen from another one
     assert leftovers.is_dead("0123456789ab boot 1 2", lambda _: False)
     assert not leftovers.is_dead("0123456789ab boot 1 2", lambda _: True)
     assert not leftovers.is_dead("another-machine boot 1 2", lambda _: False)
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the SDK forgets a socket
-def test_engine_away_is_said_and_healed(
-    engine: docker.DockerClient, options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without an engine the start fails in one sentence; with one again, the same sandbox works."""
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
-    sandbox = DockerSandbox(options)
-    with pytest.raises(SandboxUnavailable, match="no Docker Engine answered"):
-        sandbox.start()
-    monkeypatch.delenv("DOCKER_HOST")
-    sandbox = DockerSandbox(options)
-    sandbox.start()
+def test_a_dead_owner_that_nobody_waited_for_is_dead() -> None:
+    """A process of which only the exit status is left owns nothing any more."""
+    program = "from grader.sandbox import leftovers; print(leftovers.owner(), flush=True); input()"
+    worker = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert worker.stdout is not None
+    owner = worker.stdout.readline()
+    lived = not leftovers.is_dead(owner, lambda _: False)
+    worker.kill()
+    os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and stays as it is
+    died = leftovers.is_dead(owner, lambda _: True)
+    worker.communicate()
 
-    assert run(sandbox, job(DOUBLES))[0][-1].outcome is Outcome.RETURNED
-    sandbox.close()
+    assert (lived, died) == (True, True)
+
+
+def test_remapped_engine_is_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the engine remaps users, a container's root is another one here, and this worker is nobody there."""
+    info = {"SecurityOptions": ["name=seccomp", "name=userns"], "DockerRootDir": "/var/lib/docker/100000.100000"}
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+
+    assert (found(info, None).uid, found(info, None).peer_uid) == (100000, 65534)
+    assert (found(info, "host").uid, found(info, "host").peer_uid) == (0, 1000)
+    assert found({"SecurityOptions": None, "DockerRootDir": "/var/lib/docker"}, None).peer_uid == 1000
+
+
+def test_long_paths_to_sockets(tmp_path: Path) -> None:
+    """A folder of any length will do: the way to a socket is not bound by the 107 bytes of its address."""
+    folder = tmp_path / ("long" * 40)
+    folder.mkdir()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+        with short(f"{folder}/guest.sock") as place:
+            listening.bind(place)
+        listening.listen()
+        connect(f"{folder}/guest.sock").close()
 
 
 def test_missing_image_is_said(engine: docker.DockerClient) -> None:
@@ -207,27 +216,27 @@ def test_missing_image_is_said(engine: docker.DockerClient) -> None:
         sandbox.start()
 
 
-def test_container_that_ends_at_once_tells_why(engine: docker.DockerClient, options: Options) -> None:
+def test_container_that_ends_at_once_tells_why(engine: docker.DockerClient, ours: Ours, options: Options) -> None:
     """A container whose guest can't start is removed, and its last words are in the error."""
     sandbox = DockerSandbox(replace(options, submissions=-1, spares="many"))  # type: ignore[arg-type]
     with pytest.raises(SandboxUnavailable, match="invalid int value: 'many'"):
         sandbox.start()
 
-    assert ours(engine) == []
+    assert ours() == []
 
 
-def test_containers_killed_in_a_run_are_replaced(engine: docker.DockerClient, options: Options) -> None:
+def test_containers_killed_in_a_run_are_replaced(engine: docker.DockerClient, ours: Ours, options: Options) -> None:
     """A container that dies under a run fails that run, is nobody's fault, and the next run works."""
     sandbox = DockerSandbox(options)
     sandbox.start()
-    sleeping = sandbox.run(job("import time\ndef f(x): time.sleep(2)\n"))
+    sleeping = sandbox.run(Job(source="import time\ndef f(x): time.sleep(2)\n", name="f", calls=calls()))
     next(sleeping)
-    for one in ours(engine):
+    for one in ours():
         engine.containers.get(one).kill()
     with pytest.raises(SandboxFailed):
         list(sleeping)
 
-    assert run(sandbox, job(DOUBLES))[0][-1].outcome is Outcome.RETURNED
+    assert run(sandbox, DOUBLE).last.outcome is Outcome.RETURNED
     sandbox.close()
 
 
@@ -243,7 +252,7 @@ def test_sockets_of_dead_guests_are_passed_over(service: Service) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as dead:
         dead.bind(str(stale))
 
-    assert {run(service.sandbox, job(DOUBLES))[0][-1].outcome for _ in range(4)} == {Outcome.RETURNED}
+    assert {run(service.sandbox, DOUBLE).last.outcome for _ in range(4)} == {Outcome.RETURNED}
 
 
 def test_gpus_are_asked_for_one_a_container(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,7 +266,7 @@ def test_gpus_are_asked_for_one_a_container(monkeypatch: pytest.MonkeyPatch) -> 
     assert "DeviceRequests" not in creation(options, gpu=None, name="n", labels={}, source="/s")["HostConfig"]
 
 
-def test_a_gpu_that_is_not_there_is_refused(engine: docker.DockerClient, options: Options) -> None:
+def test_a_gpu_that_is_not_there_is_refused(engine: docker.DockerClient, ours: Ours, options: Options) -> None:
     """On an engine without GPUs the start fails, and says so; no container is left."""
     if Path("/dev/nvidiactl").exists():
         pytest.skip("this machine has a GPU")
@@ -265,12 +274,12 @@ def test_a_gpu_that_is_not_there_is_refused(engine: docker.DockerClient, options
     with pytest.raises(SandboxUnavailable, match="could not select device driver"):
         sandbox.start()
 
-    assert ours(engine) == []
+    assert ours() == []
 
 
 def test_cuda_without_gpus_is_refused() -> None:
     """A job for a GPU in a sandbox that has none is SandboxUnavailable, never run elsewhere."""
-    asked = Job(source=DOUBLES, name="f", calls=(Call(),), device="cuda")
+    asked = Job(source=DOUBLE, name="f", calls=(Call(),), device="cuda")
     with pytest.raises(SandboxUnavailable, match="GRADER_GPUS"):
         list(Gpus([]).run(asked))
 

@@ -11,7 +11,7 @@ import yaml
 
 from grader.sandbox.container import CAPABILITIES, SOCKET_FOLDER, WORK_FOLDER, confinement
 from grader.sandbox.profile import text
-from tests.containers.conftest import REPOSITORY, Service
+from tests.containers.engines import REPOSITORY, Service
 
 
 def inside(service: Service) -> dict[str, Any]:

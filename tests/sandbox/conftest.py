@@ -7,11 +7,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
 from grader.sandbox.base import Sandbox
+from grader.sandbox.docker import DockerSandbox
 from grader.sandbox.local import Guest, LocalSandbox
+from tests.containers.engines import served
 
 NOBODY = 65534
 
@@ -52,16 +55,44 @@ def ordinary_user() -> LocalSandbox:
     return OrdinaryUser()
 
 
-SANDBOXES: dict[str, Callable[[], Sandbox]] = {
+SANDBOXES: dict[str, Callable[[], LocalSandbox]] = {
     "local": local,
     "ordinary_user": ordinary_user,
 }
+# `single` is the container of `shared`, but each run has to wait for one to start: it is only for what is marked so,
+# which is one case of each kind of ending, and whatever the next run could find
+WAYS = (*SANDBOXES, "socket", "shared", "single")
 
 
-@pytest.fixture(scope="session", params=SANDBOXES)
-def box(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """The same expectations for every way of starting a guest; the mark `ways` names those that will do."""
+    if "box" in metafunc.fixturenames:
+        mark = metafunc.definition.get_closest_marker("ways")
+        metafunc.parametrize("box", mark.args if mark else WAYS, indirect=True, scope="session")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leaves out what would run in `single` and is not marked so."""
+    items[:] = [item for item in items if way_of(item) != "single" or item.get_closest_marker("single")]
+
+
+def way_of(item: pytest.Item) -> str | None:
+    """The sandbox that a test is run with."""
+    return item.callspec.params.get("box") if isinstance(item, pytest.Function) and hasattr(item, "callspec") else None
+
+
+@pytest.fixture(scope="session")
+def box(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     """Each sandbox in turn, started."""
-    sandbox = SANDBOXES[request.param]()
+    if request.param == "socket":
+        engine, options = request.getfixturevalue("engine"), request.getfixturevalue("options")
+        with served(engine, options, tmp_path_factory.mktemp("socket") / "run") as service:
+            yield service.sandbox
+        return
+    if request.param in SANDBOXES:
+        sandbox: LocalSandbox | DockerSandbox = SANDBOXES[request.param]()
+    else:
+        sandbox = DockerSandbox(replace(request.getfixturevalue("options"), policy=request.param))
     sandbox.start()
     yield sandbox
     sandbox.close()

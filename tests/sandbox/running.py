@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
 from grader.records import Call, CaseReport, Job, Limits, Outcome, RunEnd, TensorValue
 from grader.sandbox.base import Sandbox
 
@@ -76,3 +78,8 @@ def run(box: Sandbox, source: str, made: int | Sequence[Call] = 1, **options: An
     assert all(isinstance(report, CaseReport) for report in reports)
     assert [report.call for report in reports] == list(range(-1, len(reports) - 1)), "a report for each, in order"
     return Seen(reports=tuple(reports), end=end)  # type: ignore[arg-type]
+
+
+def alone(*case: Any) -> Any:
+    """A case that is worth a container of its own: see `conftest.WAYS`."""
+    return pytest.param(*case, marks=pytest.mark.single)

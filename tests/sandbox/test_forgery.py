@@ -57,7 +57,7 @@ def forged(box: Sandbox, body: str, made: int = 2) -> Any:
 
 
 # guest and supervisor are the same however the guest was started: one way of starting it is enough here
-once = pytest.mark.parametrize("box", ["local"], indirect=True)
+once = pytest.mark.ways("local")
 
 # ---------------------------------------------------------------- a reply is data
 

@@ -9,7 +9,7 @@ from grader.sandbox.base import Sandbox
 from tests.sandbox.running import PRELUDE, run, tensor, values
 
 # guest and supervisor are the same however the guest was started: one way of starting it is enough here
-pytestmark = pytest.mark.parametrize("box", ["local"], indirect=True)
+pytestmark = pytest.mark.ways("local")
 
 # ---------------------------------------------------------------- plain ones
 

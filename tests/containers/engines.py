@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,14 +18,13 @@ import pytest
 from docker.errors import DockerException, ImageNotFound
 
 from grader.sandbox import leftovers
-from grader.sandbox.base import Sandbox
 from grader.sandbox.container import Options, creation
-from grader.sandbox.docker import DockerSandbox
 from grader.sandbox.socket import SocketSandbox
 
 IMAGE = os.environ.get("GRADER_DOCKER_IMAGE") or "grader-sandbox"
 REPOSITORY = Path(__file__).resolve().parents[2]
 _START_S = 30
+Ours = Callable[[], list[str]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,34 +95,45 @@ def options(image: str) -> Options:
     return Options(image=image, memory_bytes=2 << 30, spares=2, pool=2)
 
 
-@pytest.fixture
-def service(engine: docker.DockerClient, options: Options, tmp_path: Path) -> Iterator[Service]:
+@contextlib.contextmanager
+def served(engine: docker.DockerClient, options: Options, folder: Path) -> Iterator[Service]:
     """The sandbox as compose starts it: a container of its own with a restart policy, its socket in a folder."""
-    folder = tmp_path / "run"
     folder.mkdir(mode=0o770)
     name = f"grader-test-{secrets.token_hex(4)}"
-    labels = {leftovers.KIND: "test"}
-    body = creation(replace(options, submissions=40), gpu=None, name=name, labels=labels, source=str(folder))
+    body = creation(options, gpu=None, name=name, labels={leftovers.KIND: "test"}, source=str(folder))
     body["HostConfig"]["RestartPolicy"] = {"Name": "always"}
     engine.api.create_container_from_config(body, name)
     container = engine.containers.get(name)
     try:
         container.start()
-        sandbox = SocketSandbox(folder)
-        sandbox.start()
-        yield Service(container=container, sandbox=sandbox)
-        sandbox.close()
+        with contextlib.closing(SocketSandbox(folder)) as sandbox:
+            sandbox.start()
+            yield Service(container=container, sandbox=sandbox)
     finally:
         container.remove(force=True)
 
 
-@pytest.fixture(params=["socket", "shared"])
-def sandbox_in_container(request: pytest.FixtureRequest, options: Options) -> Iterator[Sandbox]:
-    """Each way to a guest in a container."""
-    if request.param == "socket":
-        yield request.getfixturevalue("service").sandbox
-        return
-    sandbox = DockerSandbox(replace(options, policy=request.param))
-    sandbox.start()
-    yield sandbox
-    sandbox.close()
+@pytest.fixture
+def service(engine: docker.DockerClient, options: Options, tmp_path: Path) -> Iterator[Service]:
+    """One that makes room soon."""
+    with served(engine, replace(options, submissions=40), tmp_path / "run") as one:
+        yield one
+
+
+@pytest.fixture
+def ours(engine: docker.DockerClient) -> Ours:
+    """Ids of the sandbox containers that came since the test began."""
+
+    def found() -> list[str]:
+        return [one.id for one in engine.containers.list(all=True, filters={"label": leftovers.KIND})]
+
+    before = found()
+    return lambda: [one for one in found() if one not in before]
+
+
+def wait_until(true: Callable[[], object], seconds: float = 30.0) -> None:
+    """Fails if it does not become true."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)

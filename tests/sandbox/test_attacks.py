@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from grader.cases import CaseSet
 from grader.problem import Problem
 from grader.sandbox.base import Sandbox
@@ -15,8 +17,9 @@ def complaint(line: Expected, situ_glu: Problem, case_set: CaseSet, sandbox: San
     return "" if grade.verdict in line.verdicts else f"{line.id}: {grade.verdict} ({grade.summary})"
 
 
-def test_attacks(situ_glu: Problem, case_set: CaseSet, sandbox_in_container: Sandbox) -> None:
+@pytest.mark.ways("socket", "shared")  # `single` takes two containers for each: see test_attack_alone
+def test_attacks(situ_glu: Problem, case_set: CaseSet, box: Sandbox) -> None:
     """Every hostile example gets a verdict that its manifest allows; then a right one is accepted."""
     lines = [*expected("attacks"), expected("accepted")[0]]
 
-    assert [told for line in lines if (told := complaint(line, situ_glu, case_set, sandbox_in_container))] == []
+    assert [told for line in lines if (told := complaint(line, situ_glu, case_set, box))] == []
