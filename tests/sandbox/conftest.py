@@ -59,8 +59,8 @@ SANDBOXES: dict[str, Callable[[], LocalSandbox]] = {
     "local": local,
     "ordinary_user": ordinary_user,
 }
-# `single` is the container of `shared`, but each run has to wait for one to start: it is only for what is marked so,
-# which is one case of each kind of ending, and whatever the next run could find
+# `single` is the container of `shared`, but each run has to wait for one to start: it is only for what is marked so
+# (values, a limit, a violation, what is refused, what must be dead or gone afterwards, tensors without values)
 WAYS = (*SANDBOXES, "socket", "shared", "single")
 
 

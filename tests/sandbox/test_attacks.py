@@ -17,7 +17,7 @@ def complaint(line: Expected, situ_glu: Problem, case_set: CaseSet, sandbox: San
     return "" if grade.verdict in line.verdicts else f"{line.id}: {grade.verdict} ({grade.summary})"
 
 
-@pytest.mark.ways("socket", "shared")  # `single` takes two containers for each: see test_attack_alone
+@pytest.mark.ways("socket", "shared")  # `single` takes two containers for each: by hand
 def test_attacks(situ_glu: Problem, case_set: CaseSet, box: Sandbox) -> None:
     """Every hostile example gets a verdict that its manifest allows; then a right one is accepted."""
     lines = [*expected("attacks"), expected("accepted")[0]]
