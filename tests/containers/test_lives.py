@@ -12,7 +12,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from grader.errors import SandboxFailed, SandboxUnavailable, UsageError
+from grader.errors import SandboxUnavailable, UsageError
 from grader.records import Call, Job, Outcome
 from grader.sandbox import choose, leftovers
 from grader.sandbox.container import Options, command, creation
@@ -21,7 +21,7 @@ from grader.sandbox.lanes import Gpus, connect, short
 from grader.sandbox.remapping import found
 from grader.sandbox.socket import SocketSandbox
 from tests.containers.engines import Ours, Service, wait_until
-from tests.sandbox.running import DOUBLE, calls, run
+from tests.sandbox.running import DOUBLE, run
 
 VIOLATES = "import ctypes\ndef f(x): ctypes.CDLL(None).ptrace(0, 0, 0, 0)\n"
 
@@ -223,21 +223,6 @@ def test_container_that_ends_at_once_tells_why(engine: docker.DockerClient, ours
         sandbox.start()
 
     assert ours() == []
-
-
-def test_containers_killed_in_a_run_are_replaced(engine: docker.DockerClient, ours: Ours, options: Options) -> None:
-    """A container that dies under a run fails that run, is nobody's fault, and the next run works."""
-    sandbox = DockerSandbox(options)
-    sandbox.start()
-    sleeping = sandbox.run(Job(source="import time\ndef f(x): time.sleep(2)\n", name="f", calls=calls()))
-    next(sleeping)
-    for one in ours():
-        engine.containers.get(one).kill()
-    with pytest.raises(SandboxFailed):
-        list(sleeping)
-
-    assert run(sandbox, DOUBLE).last.outcome is Outcome.RETURNED
-    sandbox.close()
 
 
 def test_socket_sandbox_without_a_guest_says_so(tmp_path: Path) -> None:
