@@ -163,8 +163,9 @@ class Engine:
 
     def remove(self, started: Started) -> None:
         """Ends and removes it. If that fails it is tried again later."""
-        if self.closing:
-            return  # all go at once
+        if self.closing:  # all go at once
+            _remove_folder(started)
+            return
         try:
             self._remove(started)
             self._used.discard(started.id)
