@@ -13,7 +13,6 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any, Literal, NoReturn
 
 import typer
-from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError
 from typer.core import TyperGroup
 from typer.main import get_command
 
@@ -100,14 +99,8 @@ def run(arguments: list[str]) -> int:
         result = app(arguments, prog_name="grader", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else DONE
-    except NoArgsIsHelpError as error:
-        print(error.format_message())
-        return NO_ANSWER
-    except UsageError as error:
-        command = error.ctx.command_path if error.ctx else "grader"
-        return say(f"{error.format_message().rstrip('.')}: see {command} --help", NO_ANSWER)
-    except ClickException as error:
-        return say(error.format_message(), NO_ANSWER)
+    except typer.TyperException as error:
+        return refused(error)
     except GraderError as error:
         return say(str(error), NO_ANSWER)
     except (KeyboardInterrupt, typer.Abort):
@@ -119,6 +112,16 @@ def run(arguments: list[str]) -> int:
         if os.environ.get("GRADER_TRACEBACK"):
             raise
         return say(f"the grader failed: {type(error).__name__}: {error} (GRADER_TRACEBACK=1 shows where)", NO_ANSWER)
+
+
+def refused(error: typer.TyperException) -> int:
+    """A call that Typer does not take: what is wrong with it, or the help where nothing was asked for."""
+    message, context = error.format_message(), getattr(error, "ctx", None)
+    if message.startswith("Usage:"):
+        print(message)
+        return NO_ANSWER
+    hint = f": see {context.command_path} --help" if context else ""
+    return say(message.rstrip(".") + hint, NO_ANSWER)
 
 
 def say(message: str, code: int) -> int:
