@@ -11,45 +11,20 @@ differ between instruction sets, so none is used.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
+from grader.arguments import DTYPES, Arguments, Array, Numbers
 from grader.records import Call, Mode, Scalar, TensorValue
 
-DTYPES = ("float32", "float64", "float16", "bfloat16")
+__all__ = ["DTYPES", "Arguments", "Array", "Draw", "Numbers", "Recipe"]
+
 FILLER = 3.0
 """What stands between the elements of a strided tensor: read by nobody who reads the tensor as it is."""
-
-Numbers = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Array:
-    """A tensor argument: exact values, the dtype that they are rounded to, and how they lie in memory.
-
-    layout: "contiguous"; "transposed": the last two dimensions are swapped in memory; "strided": every second element
-    of a storage of twice the size; "expanded": the first dimension has stride 0, so `values` must repeat along it.
-    """
-
-    values: Numbers
-    dtype: str = "float32"
-    layout: str = "contiguous"
-    requires_grad: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Arguments:
-    """What one call is made with. init, state: for modules, the constructor's arguments and the `state_dict`."""
-
-    args: tuple[Array | Scalar, ...] = ()
-    kwargs: Mapping[str, Array | Scalar] = field(default_factory=dict)
-    init: Mapping[str, Scalar] = field(default_factory=dict)
-    state: Mapping[str, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,9 @@ import torch
 
 from grader.case import PUBLIC
 from grader.compare import compare
-from grader.custom import LARGEST, custom_case
+from grader.custom import custom_case
 from grader.errors import UsageError
+from grader.literals import LARGEST
 from grader.problem import Problem, load
 from grader.records import TensorValue
 
@@ -67,11 +68,20 @@ def test_inputs_without_elements_are_inputs(situ_glu: Problem) -> None:
         ({"input_tensor": {"values": [[1, 2]], "device": "cuda"}}, "{values, dtype}"),
         ({"input_tensor": {"values": [[1, 2]], "dtype": ["float32"]}}, "one of float32"),
         ({"input_tensor": {"values": [[1, 2]], "dtype": "float64"}}, "the same dtype"),
-        ({"input_tensor": [[1.0, 2.0, 3.0]]}, "the reference can't take them"),
+        (
+            {"input_tensor": [[1.0, 2.0, 3.0]]},
+            "'gate_projection' has the shape [3, 2], and [d_ff, d_in] is asked for, where d_in is 3 in input_tensor",
+        ),
+        (
+            {"up_projection": [[1.0, 2.0]]},
+            "'up_projection' has the shape [1, 2], and [d_ff, d_in] is asked for, where d_ff is 3",
+        ),
+        ({"input_tensor": 3.0}, "'input_tensor' has the shape [], and [..., d_in] is asked for"),
+        ({"gate_projection": [1.0, 2.0]}, "'gate_projection' has the shape [2], and [d_ff, d_in] is asked for"),
         ({"input_tensor": [[0.0] * (LARGEST + 1)]}, f"more than {LARGEST}"),
         ({"input_tensor": "[[1, 2]]"}, "no number"),
         ({"input_tensor": [[10**400, 2]]}, "'input_tensor' holds a number that is too large"),
-        ({"gate_cap": 10**400}, "the reference can't take them"),
+        ({"gate_cap": 10**400}, "'gate_cap' is too large for float64"),
         ({"gate_cap": "4"}, "'gate_cap' must be a number"),
         ({"gate_cap": True}, "'gate_cap' must be a number"),
         ({"gate_cap": 0}, "'gate_cap' must be above 0"),
@@ -79,7 +89,7 @@ def test_inputs_without_elements_are_inputs(situ_glu: Problem) -> None:
         ({"gate_cap": "NaN"}, "above 0"),
         ({"gate_cap": "Infinity"}, "above 0"),
         ({"gate_cap": [4.0]}, "must be a number"),
-        ({"cap": 4}, "no argument 'cap'"),
+        ({"cap": 4}, "'cap' is no argument; there are: input_tensor"),
     ],
 )
 def test_what_is_no_such_thing_is_refused(situ_glu: Problem, change: dict[str, Any], said: str) -> None:
@@ -129,15 +139,32 @@ def test_a_module_is_called_with_a_state() -> None:
         ({"state": {}}, "'state' must have exactly gate_up_proj.weight, down_proj.weight"),
         ({"state": [1]}, "'state' must be an object"),
         ({"init": 3}, "'init' must be an object"),
-        ({"init": {}}, "argument 'd_model' is missing"),
+        ({"init": {}}, "'init.d_model' is missing"),
         (
             {"init": {"d_model": 10**9, "d_ff": 1}},
-            r"'state.gate_up_proj.weight' must have the shape \[2\*d_ff, d_model\]",
+            r"'state.gate_up_proj.weight' has the shape \[2, 1\].*where d_model is 1000000000 in init",
         ),
-        ({"state": {**WEIGHTS, "down_proj.weight": [10.0]}}, "'state.down_proj.weight' must have the shape"),
+        (
+            {"state": {**WEIGHTS, "down_proj.weight": [10.0]}},
+            r"'state.down_proj.weight' has the shape \[1\], and \[d_model, d_ff\] is asked for",
+        ),
     ],
 )
 def test_a_module_with_another_state_is_refused(change: dict[str, object], said: str) -> None:
     """What the constructor or strict loading would refuse is refused at the door, by name."""
+    with pytest.raises(UsageError, match=said):
+        custom_case(load("dense_ffn"), MODULE | change)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"x": [[1.0, 2.0]]}, "'x' has the shape .*where d_model is 1 in init"),
+        ({"state": {**WEIGHTS, "gate_up_proj.weight": [[2.0]]}}, r"2\*d_ff is a multiple of 2"),
+        ({"init": {"d_model": 1.0, "d_ff": 1}}, "'init.d_model' must be an integer"),
+    ],
+)
+def test_a_modules_dimensions_fit_each_other(change: dict[str, object], said: str) -> None:
+    """Weights, constructor and call are held against the same dimensions."""
     with pytest.raises(UsageError, match=said):
         custom_case(load("dense_ffn"), MODULE | change)
