@@ -6,7 +6,8 @@ import asyncio
 import json
 import os
 import subprocess
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 from uuid import UUID
@@ -107,11 +108,21 @@ def dump(file: Annotated[Path, typer.Argument(help="Where to write; must not exi
     if file.exists():
         raise UsageError(f"{file} exists already; choose another name")
     settings = from_environment()
-    os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
-    with postgres.database(settings) as url:
+    with postgres.database(settings) as url, _private(file):
         programs = postgres.dump_programs(settings, _server_major(url))
-        _run([programs.path("pg_dump"), *NEWER_DUMP_OPTIONS, f"--file={file}", url])
+        _run(programs.path("pg_dump"), *NEWER_DUMP_OPTIONS, f"--file={file}", url=url)
     typer.echo(f"wrote {file} ({file.stat().st_size} bytes)")
+
+
+@contextmanager
+def _private(file: Path) -> Iterator[None]:
+    """Makes a file that its owner alone can read; takes it away again when what is to fill it fails."""
+    os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    try:
+        yield
+    except BaseException:
+        file.unlink()
+        raise
 
 
 @db.command()
@@ -125,8 +136,8 @@ def restore(file: Annotated[Path, typer.Argument(help="What `grader db dump` wro
     with postgres.database(settings) as url:
         _refuse_unless_empty(url)
         programs = postgres.dump_programs(settings, _server_major(url))
-        flags = ["--no-owner", "--no-privileges", "--single-transaction", "--exit-on-error", f"--dbname={url}"]
-        _run([programs.path("pg_restore"), *flags, str(file)])
+        flags = ["--no-owner", "--no-privileges", "--single-transaction", "--exit-on-error"]
+        _run(programs.path("pg_restore"), *flags, str(file), url=url)
         database.migrate(url)
     typer.echo(f"restored {file}")
 
@@ -147,10 +158,18 @@ def _server_major(url: str) -> int:
         return connection.info.server_version // 10_000
 
 
-def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def _run(program: str, *arguments: str, url: str) -> None:
+    """One of PostgreSQL's programs. The password goes by the environment: every user can read a command line."""
+    from psycopg.conninfo import conninfo_to_dict, make_conninfo  # noqa: PLC0415
+
+    place = conninfo_to_dict(url)
+    password = place.pop("password", None)
+    environ = os.environ | ({"PGPASSWORD": str(password)} if password else {})
+    target = make_conninfo("", **place)
+    command = [program, f"--dbname={target}", *arguments]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise GraderError(f"{Path(command[0]).name} failed: {done.stderr.strip().splitlines()[-1:]}")
+        raise GraderError(f"{Path(program).name} failed: {' '.join(done.stderr.strip().splitlines()[-1:])}")
 
 
 # ---------------------------------------------------------------- rejudging
