@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -12,36 +15,48 @@ from fastapi import Request
 from app.access import Access
 from app.fleet import Fleet
 from app.hub import Hub
+from app.records import Submission
 from app.settings import Settings
-from app.store import Store, Submission
+from app.store import Store
 from grader import problem as problems
-from grader.errors import UsageError
+from grader.errors import GraderError, UsageError
 from grader.schema import Problem
+
+log = logging.getLogger(__name__)
 
 BACKLOG_AGE_S = 1.0
 
 
 class Catalogue:
-    """Problem packages, read again when their problem.toml changes."""
+    """Problem packages, read again when a file of theirs changes."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[int, Problem]] = {}
+        self._known: dict[str, tuple[object, Problem]] = {}
+        self._told: dict[str, str] = {}
 
     def load(self, slug: str) -> Problem:
-        """By slug only. Raises UsageError that names the slugs there are."""
-        if not problems.SLUG.fullmatch(slug):
+        """By slug only. Raises UsageError that names the slugs there are, ProblemError for a broken package."""
+        folder = problems.problems_root() / slug
+        if not problems.SLUG.fullmatch(slug) or not (folder / "problem.toml").is_file():
             raise _unknown()
-        try:
-            changed = (problems.problems_root() / slug / "problem.toml").stat().st_mtime_ns
-        except OSError:
-            raise _unknown() from None
-        if self._known.get(slug, (0, None))[0] != changed:
-            self._known[slug] = (changed, problems.load(slug))
-        return self._known[slug][1]
+        state = sorted((entry.name, entry.stat().st_mtime_ns) for entry in os.scandir(folder) if entry.is_file())
+        known = self._known.get(slug)
+        if known is None or known[0] != state:
+            known = self._known[slug] = (state, problems.load(slug))
+        return known[1]
 
     def all(self) -> list[Problem]:
-        """Every package, by slug."""
-        return [self.load(folder.name) for folder in problems.package_folders()]
+        """Every package that is sound, by slug; the log names the others, once."""
+        return list(self._sound())
+
+    def _sound(self) -> Iterator[Problem]:
+        for folder in problems.package_folders():
+            try:
+                yield self.load(folder.name)
+            except GraderError as error:
+                if self._told.get(folder.name) != str(error):
+                    log.error("a problem package is left out: %s", error)
+                self._told[folder.name] = str(error)
 
 
 def _unknown() -> UsageError:

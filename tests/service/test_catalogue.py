@@ -1,0 +1,43 @@
+"""The catalogue of an API or worker process follows the packages' files."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from app.service import Catalogue
+from grader.errors import ProblemError, UsageError
+from grader.problem import problems_root
+
+
+@pytest.fixture
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with one package."""
+    shutil.copytree(problems_root() / "soft_cap", tmp_path / "soft_cap")
+    monkeypatch.setenv("GRADER_PROBLEMS", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["statement.md", "theory.md", "starter.py"])
+def test_an_authors_edit_is_seen_at_once(packages: Path, name: str) -> None:
+    """Also one of a text, which leaves problem.toml as it was."""
+    catalogue = Catalogue()
+    catalogue.load("soft_cap")
+    (packages / "soft_cap" / name).write_text("# another")
+    found = catalogue.load("soft_cap")
+    assert "# another" in {found.statement, found.theory, found.starter}
+
+
+def test_a_broken_package_hides_no_other(packages: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The catalogue shows the sound ones; the log names the other, and who asks for it gets its error."""
+    (packages / "broken").mkdir()
+    (packages / "broken" / "problem.toml").write_text("title = 1")
+    catalogue = Catalogue()
+    assert [problem.slug for problem in catalogue.all()] == ["soft_cap"]
+    assert "broken" in caplog.text
+    with pytest.raises(ProblemError):
+        catalogue.load("broken")
+    with pytest.raises(UsageError, match="no such problem"):
+        catalogue.load("absent")
