@@ -22,10 +22,10 @@ from uuid import UUID
 
 import httpx
 
-from app import schemas
 from app.database import Pool
 from app.errors import ApiError
 from app.queue import TryAgain
+from app.replies import record
 from app.settings import Settings
 from app.store import Store
 
@@ -87,6 +87,7 @@ async def post(settings: Settings, url: str, body: bytes) -> int:
     }  # fmt: skip
     extensions = {"sni_hostname": parts.hostname}
     async with (
+        asyncio.timeout(2 * TIMEOUT_S),
         httpx.AsyncClient(timeout=TIMEOUT_S, follow_redirects=False, trust_env=False) as client,
         client.stream("POST", target, content=body, headers=headers, extensions=extensions) as answer,
     ):
@@ -102,7 +103,7 @@ async def deliver(settings: Settings, pool: Pool, submission_id: UUID, attempt: 
         return
     status, error = None, None
     try:
-        status = await post(settings, url, json.dumps(schemas.record(stored)).encode())
+        status = await post(settings, url, json.dumps(record(stored)).encode())
     except (OSError, httpx.HTTPError, httpx.InvalidURL) as trouble:
         error = f"{type(trouble).__name__}: {trouble}"[:500]
     await store.record_callback(submission_id, attempt, status, error)

@@ -23,7 +23,8 @@ class CaseStore:
     def prepare(self, problem: Problem) -> None:
         """Has the active version ready: made where there is none, and anew where the package has changed since."""
         case_set = case_store.load_active(problem)
-        self._sets[problem.slug, case_set.version] = case_set
+        with self._lock:
+            self._sets[problem.slug, case_set.version] = case_set
 
     def active(self, problem: Problem) -> CaseSet:
         """The database's active version."""

@@ -10,6 +10,7 @@ from importlib import resources
 from typing import Any
 
 import psycopg
+from procrastinate.exceptions import ConnectorException
 from procrastinate.schema import SchemaManager
 from psycopg_pool import AsyncConnectionPool
 
@@ -24,12 +25,22 @@ OLDEST_SERVER = 14
 Pool = AsyncConnectionPool[psycopg.AsyncConnection[tuple[Any, ...]]]
 
 
+TROUBLE = (psycopg.OperationalError, ConnectorException)
+"""What a database that is away raises, by itself, by a pool that waited for it, or hidden by procrastinate."""
+
+
 class DatabaseError(GraderError):
     """The database can't be used by this program."""
 
 
 class DatabaseAway(DatabaseError):
     """It does not answer; it may later."""
+
+
+def is_away(error: BaseException) -> bool:
+    """Whether it is the database that does not answer, and no statement that is wrong."""
+    hidden = isinstance(error, ConnectorException) and error.__cause__
+    return isinstance(hidden or error, psycopg.OperationalError)
 
 
 def migrations() -> list[tuple[int, str]]:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import logging
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
 import torch
 
 from app.case_store import CaseStore
+from app.records import Claim, Finished, ascii_json
 from app.service import Catalogue
-from app.store import Claim, Finished, ascii_json
 from grader import engine, problem
 from grader.cases import Case, custom_case
-from grader.errors import UsageError
+from grader.errors import GraderError, UsageError
 from grader.present import case_record, graded
 from grader.records import CaseResult, Grade, Verdict
 from grader.sandbox.base import Sandbox
@@ -23,6 +24,8 @@ from grader.schema import Problem
 
 log = logging.getLogger(__name__)
 
+CANARIES = (Verdict.ACCEPTED, Verdict.WRONG_ANSWER)
+AGAIN_S = 60.0
 SORRY = (
     "The grader itself failed on this submission, several times. It is not your code's fault; please try again later."
 )
@@ -34,6 +37,7 @@ class Gradings:
     def __init__(self, sandbox: Sandbox, cases: CaseStore) -> None:
         self._sandbox, self._cases = sandbox, cases
         self._catalogue = Catalogue()
+        self._heard = threading.Event()
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -41,10 +45,29 @@ class Gradings:
         return tuple(self._sandbox.devices)
 
     def prepare(self) -> None:
-        """Has cases ready for every problem; made where there are none."""
+        """Has the cases ready that the canaries need; made where there are none."""
         torch.set_num_threads(1)
-        for each in self._catalogue.all():
-            self._cases.prepare(each)
+        canary = self._canary_problem()
+        if canary:
+            self._cases.prepare(canary)
+
+    def prepare_others(self) -> None:
+        """Has every problem's cases ready, after the first canaries; who submits before waits for them."""
+        self._heard.wait()
+        waiting = self._catalogue.all()
+        while waiting := [each for each in waiting if not self._prepared(each)]:
+            time.sleep(AGAIN_S)
+
+    def _prepared(self, problem: Problem) -> bool:
+        try:
+            self._cases.prepare(problem)
+        except GraderError as error:
+            log.warning("the cases of %s are not ready: %s", problem.slug, error)
+            return False
+        except Exception:
+            log.exception("the cases of %s are not ready", problem.slug)
+            return False
+        return True
 
     @property
     def restarts(self) -> int:
@@ -94,13 +117,20 @@ class Gradings:
         )
 
     def canary(self) -> bool:
-        """Whether an accepted and a wrong example of the first problem that has both get their verdicts."""
-        for each in self._catalogue.all():
-            examples = {verdict: _example(each, verdict) for verdict in (Verdict.ACCEPTED, Verdict.WRONG_ANSWER)}
-            if all(examples.values()):
-                return all(self._sings(each, verdict, source or "") for verdict, source in examples.items())
-        log.error("no problem has both an accepted and a wrong_answer example: canaries can't be graded")
-        return False
+        """Whether an accepted and a wrong example of a problem that has both get their verdicts."""
+        asked = self._canary_problem()
+        if asked is None:
+            log.error("no problem has both an accepted and a wrong_answer example: canaries can't be graded")
+            return False
+        try:
+            return all(self._sings(asked, verdict, _example(asked, verdict) or "") for verdict in CANARIES)
+        finally:
+            self._heard.set()
+
+    def _canary_problem(self) -> Problem | None:
+        """An easy one where there is one: its cases are made soonest."""
+        sound = sorted(self._catalogue.all(), key=lambda each: each.difficulty != "easy")
+        return next((each for each in sound if all(_example(each, verdict) for verdict in CANARIES)), None)
 
     def _sings(self, asked: Problem, expected: Verdict, source: str) -> bool:
         actual = engine.grade(asked, self._cases.active(asked), source, self._sandbox).verdict
@@ -119,16 +149,18 @@ class _Teller:
     def __call__(self, case: CaseResult) -> None:
         if case.name not in self._told:
             self._told.add(case.name)
-            self._tell(ascii_json(case_record(case)))
+            self._tell(ascii_json(case_record(outward(case))))
 
 
 def finished(grade: Grade) -> Finished:
-    """A grade as it is stored. Nothing of a hidden case but what the contract names can get past here."""
-    cases = tuple(
-        replace(case, detail=None, time_ms=None) if case.visibility == "hidden" else case for case in grade.cases
-    )
-    record = graded(replace(grade, cases=cases))
+    """A grade as it is stored."""
+    record = graded(replace(grade, cases=tuple(outward(case) for case in grade.cases)))
     return Finished(verdict=grade.verdict.value, cases_version=grade.cases_version or None, grade=ascii_json(record))
+
+
+def outward(case: CaseResult) -> CaseResult:
+    """A case as it leaves the worker: nothing of a hidden one but what the contract names can get past here."""
+    return replace(case, detail=None, time_ms=None) if case.visibility == "hidden" else case
 
 
 def _own_case(asked: Problem, claim: Claim) -> Case | None:

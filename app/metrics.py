@@ -27,7 +27,7 @@ class WorkerMetrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.phase = Histogram(
-            "grader_phase_seconds", "Time by phase: queue, load, grade, store", ["phase"],
+            "grader_phase_seconds", "Time by phase: queue, grade, store", ["phase"],
             registry=self.registry, buckets=BUCKETS,
         )  # fmt: skip
         self.verdicts = Counter("grader_verdicts", "Verdicts given", ["problem", "verdict"], registry=self.registry)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -103,8 +104,6 @@ async def sweep(app: procrastinate.App, pool: Pool, timeout_s: float) -> int:
             log.warning("job %s was lost with its worker, and goes back into the queue", lost.id)
             await app.job_manager.retry_job(lost)
             await connection.execute("SELECT pg_notify(%s, %s)", [f"procrastinate_queue_v1#{lost.queue}", _INSERTED])
-        if stalled:  # a lost job that was cancelled too is marked as failed by retry_job
-            await connection.execute("DELETE FROM procrastinate_jobs WHERE status NOT IN ('todo', 'doing')")
         await app.job_manager.prune_stalled_workers(timeout_s * 3)
     return len(stalled)
 
@@ -121,6 +120,8 @@ async def find_lost(app: procrastinate.App, pool: Pool) -> int:
             " AND NOT EXISTS (SELECT FROM procrastinate_jobs WHERE procrastinate_jobs.id = job_id) LIMIT 1000"
         )
         lost = await cursor.fetchall()
+        # a job that is put back and was cancelled too is marked as failed by procrastinate, and left
+        await connection.execute("DELETE FROM procrastinate_jobs WHERE status NOT IN ('todo', 'doing')")
         for submission_id, device, mode in lost:
             job_id = await defer(app, connection, grading(submission_id, device, mode))
             await connection.execute("UPDATE submissions SET job_id = %s WHERE id = %s", [job_id, submission_id])
@@ -128,7 +129,7 @@ async def find_lost(app: procrastinate.App, pool: Pool) -> int:
     return len(lost)
 
 
-async def every(seconds: float, work: Any) -> None:
+async def every(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
     """Calls `work` again and again; a failure is logged, and the loop goes on."""
     while True:
         try:

@@ -12,10 +12,9 @@ import procrastinate
 from psycopg.rows import class_row
 
 from app import queue
-from app.database import Pool
-from app.store import Claim, Finished
+from app.database import Pool, execute
+from app.records import Claim, Finished
 
-CHANNEL = "grader_rejudgings"
 BATCH = 500
 
 
@@ -75,19 +74,13 @@ class Rejudgings:
             return await cursor.fetchone()
 
     async def record(self, rejudging_id: UUID, submission_id: UUID, end: Finished) -> None:
-        """Keeps a new verdict beside the old one; the last one of all is told to whoever waits."""
-        async with self._pool.connection() as connection, connection.transaction():
-            await connection.execute(
-                "UPDATE rejudged SET verdict = %s, grade = %s, cases_version = %s"
-                " WHERE rejudging_id = %s AND submission_id = %s",
-                [end.verdict, end.grade, end.cases_version, rejudging_id, submission_id],
-            )
-        async with self._pool.connection() as connection:
-            await connection.execute(
-                "SELECT pg_notify(%s, %s::text) WHERE NOT EXISTS"
-                " (SELECT FROM rejudged WHERE rejudging_id = %s AND verdict IS NULL)",
-                [CHANNEL, str(rejudging_id), rejudging_id],
-            )
+        """Keeps a new verdict beside the old one."""
+        await execute(
+            self._pool,
+            "UPDATE rejudged SET verdict = %s, grade = %s, cases_version = %s"
+            " WHERE rejudging_id = %s AND submission_id = %s",
+            [end.verdict, end.grade, end.cases_version, rejudging_id, submission_id],
+        )
 
     async def state(self, rejudging_id: UUID) -> State | None:
         """How far it is; None where there is no such rejudging."""

@@ -12,14 +12,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from types import FrameType
 
-import httpx
-
-from app import database, postgres
+from app import postgres
 from app.settings import Settings
 from grader.errors import GraderError, UsageError
 
@@ -103,8 +102,12 @@ def serve(settings: Settings) -> None:
 
 def address(settings: Settings) -> str:
     """Where the API listens."""
-    host = settings.host if settings.host not in {"0.0.0.0", "::"} else "127.0.0.1"
+    host = _host(settings)
     return f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
+
+
+def _host(settings: Settings) -> str:
+    return settings.host if settings.host not in {"0.0.0.0", "::"} else "127.0.0.1"
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:
@@ -146,6 +149,8 @@ def _started(settings: Settings) -> Iterator[list[Child]]:
     try:
         for child in children:
             child.start()
+        from app import database  # noqa: PLC0415  (while the children import theirs)
+
         with postgres.own_database(settings) as url:
             try:
                 database.migrate(url)
@@ -165,8 +170,7 @@ def _stop_all(children: list[Child], settings: Settings) -> None:
 def _wait_until_ready(settings: Settings, children: list[Child]) -> None:
     """Until a submission would be graded; the first start makes the hidden cases, which takes a while."""
     told, began = False, time.monotonic()
-    client = httpx.Client(base_url=address(settings), timeout=2.0, trust_env=False)
-    while not _is_ready(client):
+    while not _is_ready(settings):
         if not told and time.monotonic() - began > 10.0:
             print("grader: still getting ready (a first start makes the hidden cases)", flush=True)
             told = True
@@ -175,11 +179,13 @@ def _wait_until_ready(settings: Settings, children: list[Child]) -> None:
         time.sleep(0.1)
 
 
-def _is_ready(client: httpx.Client) -> bool:
-    try:
-        return client.get("/readyz").status_code == 200
-    except httpx.HTTPError:
-        return False
+def _is_ready(settings: Settings) -> bool:
+    with closing(HTTPConnection(_host(settings), settings.port, timeout=2.0)) as connection:
+        try:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == 200
+        except (OSError, HTTPException):
+            return False
 
 
 def _supervise(settings: Settings, children: list[Child]) -> None:

@@ -11,10 +11,7 @@ submission that is running counts as a failure of the attempt before; after MAX_
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
@@ -22,119 +19,26 @@ from psycopg import AsyncConnection
 from psycopg.rows import class_row
 
 from app.database import Pool, execute, one_row
+from app.records import (
+    TERMINAL,
+    Claim,
+    Filter,
+    Finished,
+    IdempotencyKey,
+    NewSubmission,
+    Progress,
+    Submission,
+    ascii_json,
+)
 
 CHANNEL = "grader_submissions"
 MAX_FAILURES = 2
 COUNTED_AHEAD = 1000
-TERMINAL = frozenset({"finished", "cancelled"})
 
 _COLUMNS = (
     "id, seq, owner, subject, problem, mode, device, metadata, status, verdict, cases_version, grade, history, "
     "created_at, finished_at"
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class NewSubmission:
-    """What is asked for, already checked."""
-
-    id: UUID
-    owner: str
-    client: str
-    problem: str
-    source: str = field(repr=False)
-    mode: str = "submit"
-    device: str = "cpu"
-    priority: int = 0
-    subject: str | None = None
-    inputs: Mapping[str, Any] | None = field(default=None, repr=False)
-    metadata: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    callback_url: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Key:
-    """An idempotency key. scope: the API key's; digest: of the body."""
-
-    scope: str
-    key: str
-    digest: bytes
-
-
-@dataclass(frozen=True, kw_only=True)
-class Submission:
-    """A stored submission, without its source and inputs. grade, history, metadata: JSON text."""
-
-    id: UUID
-    seq: int
-    owner: str
-    subject: str | None
-    problem: str
-    mode: str
-    device: str
-    metadata: str
-    status: str
-    verdict: str | None
-    cases_version: str | None
-    grade: str | None = field(repr=False)
-    history: str
-    created_at: datetime
-    finished_at: datetime | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Claim:
-    """The right to grade one submission, as long as no later attempt exists."""
-
-    id: UUID
-    attempt: int
-    failures: int
-    problem: str
-    mode: str
-    device: str
-    source: bytes = field(repr=False)
-    inputs: str | None = field(repr=False)
-    active_cases: str | None
-    waited_s: float = 0.0
-
-    @property
-    def text(self) -> str:
-        """The source as it was sent, lone surrogates included."""
-        return self.source.decode("utf-8", "surrogatepass")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finished:
-    """A verdict to be written. grade: JSON text in ASCII."""
-
-    verdict: str
-    cases_version: str | None
-    grade: str = field(repr=False)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Progress:
-    """What an event stream needs to know. cases: JSON texts from the asked index on."""
-
-    status: str
-    cases: tuple[str, ...]
-    submission: Submission | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Filter:
-    """Which submissions are listed; None means any."""
-
-    owner: str | None = None
-    subject: str | None = None
-    problem: str | None = None
-    verdict: str | None = None
-    before: int | None = None
-
-
-def ascii_json(value: object) -> str:
-    """JSON that PostgreSQL's text can hold whatever the strings are: NUL and surrogates stay escaped."""
-    return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
 
 
 class Store:
@@ -198,26 +102,30 @@ class Store:
     async def cancel(self, connection: AsyncConnection[Any], submission_id: UUID) -> int | None:
         """Cancels what has not finished. Returns the job to be stopped, None when there was nothing to cancel."""
         cursor = await connection.execute(
-            "UPDATE submissions SET status = 'cancelled', finished_at = now() WHERE id = %s"
-            " AND status IN ('queued', 'running') RETURNING job_id, pg_notify(%s, id || ' cancelled')",
+            "WITH ended AS (UPDATE submissions SET status = 'cancelled', finished_at = now() WHERE id = %s"
+            " AND status IN ('queued', 'running') RETURNING id, job_id),"
+            " gone AS (DELETE FROM progress USING ended WHERE submission_id = ended.id)"
+            " SELECT job_id, pg_notify(%s, id || ' cancelled') FROM ended",
             [submission_id, CHANNEL],
         )
         row = await cursor.fetchone()
         return None if row is None else row[0] or 0
 
-    async def progress(self, submission_id: UUID, from_case: int) -> Progress:
-        """State and further cases; the whole submission once it has ended."""
+    async def progress(self, submission_id: UUID, from_case: int) -> Progress | None:
+        """State and further cases; the whole submission once it has ended. None when it was removed."""
         row = await one_row(
             self.pool,
             "SELECT status, ARRAY(SELECT body FROM progress WHERE submission_id = id AND index >= %s ORDER BY index)"
             " FROM submissions WHERE id = %s",
             [from_case, submission_id],
         )
-        status, cases = row or ("cancelled", [])
+        if row is None:
+            return None
+        status, cases = row
         ended = await self.get(submission_id) if status in TERMINAL else None
         return Progress(status=status, cases=tuple(cases), submission=ended)
 
-    async def remembered(self, connection: AsyncConnection[Any], key: Key) -> tuple[UUID, bytes] | None:
+    async def remembered(self, connection: AsyncConnection[Any], key: IdempotencyKey) -> tuple[UUID, bytes] | None:
         """The submission that this idempotency key made, and the digest of its body."""
         cursor = await connection.execute(
             "SELECT submission_id, body_digest FROM idempotency WHERE scope = %s AND key = %s", [key.scope, key.key]
@@ -225,7 +133,7 @@ class Store:
         row = await cursor.fetchone()
         return None if row is None else (row[0], bytes(row[1]))
 
-    async def remember(self, connection: AsyncConnection[Any], key: Key, submission_id: UUID) -> bool:
+    async def remember(self, connection: AsyncConnection[Any], key: IdempotencyKey, submission_id: UUID) -> bool:
         """Binds a key to a submission of this transaction; False when another was faster."""
         cursor = await connection.execute(
             "INSERT INTO idempotency (scope, key, body_digest, submission_id) VALUES (%s, %s, %s, %s)"

@@ -1,8 +1,8 @@
-"""A worker: takes jobs, has the engine grade them, writes what comes out. No verdict logic.
+"""A worker process: takes jobs and has them done (tasks.py).
 
-One process with `slots` gradings at once, each in a thread. What it owes the service besides: a sign of life every few
-seconds, canaries (a right and a wrong answer graded now and then), and the sweep for jobs of dead workers. After
-SIGTERM it takes nothing new, finishes what is under way, and hands back what does not end in time.
+It has `slots` gradings at once, each in a thread, and calls back beside them: a slow receiver delays no verdict. After
+SIGTERM it takes nothing new, finishes what is under way, and hands back what does not end in time. The sandbox starts
+before anything else is imported: it needs some seconds to get ready.
 """
 
 from __future__ import annotations
@@ -11,239 +11,48 @@ import asyncio
 import logging
 import os
 import signal
-import socket
 import sys
 import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, suppress
-from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
-from uuid import UUID, uuid4
+from contextlib import AsyncExitStack
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
 
-import procrastinate
-import psycopg
-from procrastinate.job_context import AbortReason
-from psycopg_pool import PoolTimeout
-
-from app import callbacks, database, logs, queue
-from app.fleet import Fleet
-from app.metrics import WorkerMetrics
-from app.rejudging import Rejudgings
+from app import logs
 from app.settings import Settings, from_environment
-from app.store import MAX_FAILURES, Claim, Finished, Store
-from grader.errors import GraderError, Unwanted
+from grader.errors import GraderError
 
 if TYPE_CHECKING:
+    import procrastinate
+
     from app.grading import Gradings
 
 log = logging.getLogger(__name__)
 
-FLUSH_S = 0.05
-CANARY_EVERY_S, CANARY_AGAIN_S = 60.0, 3.0
-LOST_EVERY_S = 60.0
-RETENTION_EVERY_S = 3600.0
-STORE_TRIES_S = 60.0
+CALLBACKS_AT_ONCE = 8
 RETRY_PAUSE_S = 1.0
-DATABASE_TROUBLE = (psycopg.OperationalError, PoolTimeout, procrastinate.exceptions.ConnectorException)
-
-
-class Worker:
-    """Everything that one worker process has."""
-
-    def __init__(self, settings: Settings, pool: database.Pool, gradings: Gradings) -> None:
-        self.id = uuid4()
-        self._settings, self._pool, self._gradings = settings, pool, gradings
-        self._store, self._fleet, self._rejudgings = Store(pool), Fleet(pool), Rejudgings(pool)
-        self._metrics = WorkerMetrics()
-        self._threads = ThreadPoolExecutor(settings.worker_slots, thread_name_prefix="grade")
-        self._restarts = 0
-
-    # ------------------------------------------------------------ tasks
-
-    def add_tasks(self, app: procrastinate.App) -> None:
-        """Makes this worker's methods the queue's tasks."""
-        app.task(name=queue.GRADE, pass_context=True, retry=queue.RETRY)(self.grade)
-        app.task(name=queue.REJUDGE, pass_context=True, retry=queue.RETRY)(self.rejudge)
-        app.task(name=queue.CALLBACK, pass_context=True, retry=queue.RETRY)(self.callback)
-        self._queue = app
-
-    async def grade(self, context: procrastinate.JobContext, submission_id: str) -> None:
-        """Grades one submission, unless it has ended or somebody else has it by the time this is done."""
-        try:
-            claim = await self._store.claim(UUID(submission_id))
-            if claim is not None:
-                self._metrics.phase.labels("queue").observe(claim.waited_s)
-                await self._graded(context, claim)
-        except DATABASE_TROUBLE as error:  # an exception that the queue does not know would be the end of the job
-            log.warning("the database is away: %s", error, extra={"submission": submission_id})
-            raise queue.TryAgain(RETRY_PAUSE_S) from None
-
-    async def _graded(self, context: procrastinate.JobContext, claim: Claim) -> None:
-        abandoned = threading.Event()
-        try:
-            if claim.failures > MAX_FAILURES:
-                await self._give_up(claim)
-            else:
-                await self._attempt(claim, abandoned)
-        except asyncio.CancelledError:
-            abandoned.set()
-            if context.abort_reason() is not AbortReason.SHUTDOWN:
-                raise  # cancelled by its owner
-            await self._store.release(claim, failed=False)
-            raise queue.TryAgain from None
-        except Unwanted:
-            log.info("another attempt has taken over, or it was cancelled", extra={"submission": str(claim.id)})
-        except (queue.TryAgain, *DATABASE_TROUBLE):
-            raise
-        except Exception:
-            log.exception("an attempt failed", extra={"submission": str(claim.id), "attempt": claim.attempt})
-            await self._failed(claim)
-
-    async def _attempt(self, claim: Claim, abandoned: threading.Event) -> None:
-        told: list[str] = []
-        flushing = asyncio.create_task(self._flush(claim, told, abandoned))
-        began = time.monotonic()
-        try:
-            end = await self._in_thread(partial(self._gradings.grade, claim, told.append, abandoned))
-        finally:
-            flushing.cancel()
-            with suppress(asyncio.CancelledError):
-                await flushing
-        self._metrics.phase.labels("grade").observe(time.monotonic() - began)
-        if end.verdict == "internal_error" and claim.failures < MAX_FAILURES:
-            await self._failed(claim)
-        else:
-            await self._finish(claim, end)
-
-    async def _flush(self, claim: Claim, told: list[str], abandoned: threading.Event) -> None:
-        """Tells of cases as they come, several in one notification, at most one in FLUSH_S."""
-        first = 0
-        while not abandoned.is_set():
-            await asyncio.sleep(FLUSH_S)
-            new = told[first:]
-            if new or first == 0:
-                try:
-                    if not await self._store.report(claim, first, new):
-                        abandoned.set()
-                    first += len(new)
-                except DATABASE_TROUBLE:
-                    log.warning("progress could not be told", extra={"submission": str(claim.id)})
-
-    async def _failed(self, claim: Claim) -> None:
-        """Back into the queue, or the end after too many failures."""
-        self._metrics.retries.inc()
-        if claim.failures >= MAX_FAILURES:
-            await self._give_up(claim)
-        elif await self._store.release(claim, failed=True):
-            raise queue.TryAgain(RETRY_PAUSE_S)
-
-    async def _give_up(self, claim: Claim) -> None:
-        log.error("gave up: internal_error", extra={"submission": str(claim.id), "attempt": claim.attempt})
-        await self._finish(claim, self._gradings.internal_error(claim))
-
-    async def _finish(self, claim: Claim, end: Finished) -> None:
-        """Writes the verdict, waiting for a database that is away for a while; fenced: doing it twice does no harm."""
-        began = time.monotonic()
-        while True:
-            try:
-                written = await self._write(claim, end)
-                break
-            except DATABASE_TROUBLE:
-                if time.monotonic() - began > STORE_TRIES_S:
-                    raise
-                await asyncio.sleep(RETRY_PAUSE_S)
-        self._metrics.phase.labels("store").observe(time.monotonic() - began)
-        fields = {"submission": str(claim.id), "attempt": claim.attempt, "verdict": end.verdict}
-        if written:
-            self._metrics.verdicts.labels(claim.problem, end.verdict).inc()
-            log.info("finished", extra=fields)
-        else:
-            log.warning("the claim was lost; this verdict is dropped", extra=fields)
-
-    async def _write(self, claim: Claim, end: Finished) -> bool:
-        async with self._pool.connection() as connection, connection.transaction():
-            written, callback_url = await self._store.finish(connection, claim, end)
-            if callback_url:
-                await queue.defer(self._queue, connection, queue.callback(claim.id))
-        return written
-
-    async def rejudge(self, context: procrastinate.JobContext, rejudging_id: str, submission_id: str) -> None:
-        """Grades a finished submission again and keeps the result beside the old one."""
-        claim = await self._rejudgings.claim(UUID(rejudging_id), UUID(submission_id))
-        if claim is None:
-            return
-        try:
-            grade = partial(self._gradings.grade, claim, lambda _: None, threading.Event())
-            end = await self._in_thread(grade)
-        except Exception:
-            log.exception("rejudging failed", extra={"submission": submission_id})
-            if context.job.attempts < MAX_FAILURES:
-                raise queue.TryAgain(RETRY_PAUSE_S) from None
-            end = self._gradings.internal_error(claim)
-        await self._rejudgings.record(UUID(rejudging_id), claim.id, end)
-
-    async def callback(self, context: procrastinate.JobContext, submission_id: str) -> None:
-        """Delivers a finished record."""
-        await callbacks.deliver(self._settings, self._pool, UUID(submission_id), context.job.attempts + 1)
-
-    async def _in_thread(self, work: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
-
-    # ------------------------------------------------------------ loops
-
-    async def alive(self) -> None:
-        """A sign of life, and what was counted."""
-        await self._fleet.seen(self.id, socket.gethostname(), self._gradings.devices, self._settings.worker_slots)
-        self._metrics.restarts.inc(self._gradings.restarts - self._restarts)
-        self._restarts = self._gradings.restarts
-        await self._metrics.flush(self._pool)
-
-    async def canary(self) -> None:
-        """Grades a right and a wrong answer; only if both get their verdict the service is said to be ready."""
-        while not await self._in_thread(self._gradings.canary):
-            await asyncio.sleep(CANARY_AGAIN_S)
-        await self._fleet.canary_sang(self.id)
-
-    async def sweep(self) -> None:
-        """Puts back what dead workers had."""
-        await queue.sweep(self._queue, self._pool, self._settings.claim_timeout_s)
-        await self._fleet.forget_workers(self._settings.claim_timeout_s * 10)
-
-    async def find_lost(self) -> None:
-        """Nothing that was accepted may be lost, whatever happened to its job."""
-        await queue.find_lost(self._queue, self._pool)
-
-    async def retention(self) -> None:
-        """Removes what is older than GRADER_RETENTION_DAYS."""
-        while self._settings.retention_days and await self._store.remove_older(self._settings.retention_days):
-            pass
-
-    def loops(self) -> list[asyncio.Task[None]]:
-        """All that runs beside the jobs."""
-        pulse_s = self._settings.claim_timeout_s / 4
-        wanted = [(pulse_s, self.alive), (pulse_s, self.sweep), (CANARY_EVERY_S, self.canary)]
-        wanted += [(LOST_EVERY_S, self.find_lost), (RETENTION_EVERY_S, self.retention)]
-        return [asyncio.create_task(queue.every(seconds, work), name=work.__name__) for seconds, work in wanted]
-
-    async def leave(self) -> None:
-        """Says that no sign of life is to be waited for."""
-        with suppress(*DATABASE_TROUBLE):
-            await self._fleet.gone(self.id)
 
 
 async def work(settings: Settings, url: str, gradings: Gradings) -> None:
     """Works until SIGTERM or SIGINT."""
+    from app import database, queue  # noqa: PLC0415
+    from app.tasks import Worker  # noqa: PLC0415
+
     async with AsyncExitStack() as stack:
-        size = settings.worker_slots + 6
+        size = settings.worker_slots + CALLBACKS_AT_ONCE + 6
         pool = await stack.enter_async_context(database.pool(url, size, durable=False, custom_plans=True))
         worker = Worker(settings, pool, gradings)
         app = await queue.open_queue(pool, url)
         worker.add_tasks(app)
         await worker.alive()
         loops = worker.loops()
+        stopping = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stopping.set)
         try:
-            await _take_jobs(app, settings, gradings.devices)
+            await asyncio.gather(
+                _take_jobs(app, settings, [*gradings.devices], settings.worker_slots, stopping),
+                _take_jobs(app, settings, [queue.CALLBACKS], CALLBACKS_AT_ONCE, stopping),
+            )
         finally:
             for loop in loops:
                 loop.cancel()
@@ -251,17 +60,16 @@ async def work(settings: Settings, url: str, gradings: Gradings) -> None:
             await worker.leave()
 
 
-async def _take_jobs(app: procrastinate.App, settings: Settings, devices: tuple[str, ...]) -> None:
+async def _take_jobs(
+    app: procrastinate.App, settings: Settings, queues: list[str], slots: int, stopping: asyncio.Event
+) -> None:
     """procrastinate's worker, started anew when the database went away under it."""
-    stopping = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     stop = asyncio.create_task(stopping.wait())
     pulse_s = settings.claim_timeout_s / 4
     while not stopping.is_set():
         running = asyncio.create_task(
             app.run_worker_async(
-                queues=[*devices, queue.CALLBACKS], concurrency=settings.worker_slots, install_signal_handlers=False,
+                queues=queues, concurrency=slots, install_signal_handlers=False,
                 delete_jobs="always", update_heartbeat_interval=pulse_s,
                 stalled_worker_timeout=settings.claim_timeout_s,
                 fetch_job_polling_interval=2.0, abort_job_polling_interval=2.0,
@@ -280,18 +88,22 @@ async def _take_jobs(app: procrastinate.App, settings: Settings, devices: tuple[
 
 
 def run_worker(settings: Settings) -> None:
-    """A worker in this process, until it is told to stop. The sandbox starts while torch is imported here."""
-    from grader.cli_grade import make_sandbox  # noqa: PLC0415
+    """A worker in this process, until it is told to stop. The sandbox starts while the rest is imported here."""
+    from grader.sandbox import choose  # noqa: PLC0415
 
-    sandbox = make_sandbox(settings.sandbox)
+    if settings.sandbox == "none":
+        log.warning("GRADER_SANDBOX=none: submissions run unconfined, with all your rights")
+    sandbox = choose.make(settings.sandbox)
     try:
         sandbox.start()
+        from app import database  # noqa: PLC0415
         from app.case_store import CaseStore  # noqa: PLC0415
         from app.grading import Gradings  # noqa: PLC0415
 
         url = database.await_migrated(settings)
         gradings = Gradings(sandbox, CaseStore(url))
         gradings.prepare()
+        threading.Thread(target=gradings.prepare_others, daemon=True).start()
         asyncio.run(work(settings, url, gradings))
     finally:
         sandbox.close()
@@ -300,14 +112,22 @@ def run_worker(settings: Settings) -> None:
 def main() -> NoReturn:
     """Entry of a worker process: `python -m app.worker`, `grader worker`."""
     logs.configure()
+    signal.signal(signal.SIGTERM, _leave)
     code = 0
     try:
         run_worker(from_environment())
     except GraderError as error:
         print(f"grader: {error}", file=sys.stderr)
         code = 2
+    except KeyboardInterrupt:
+        pass
     logging.shutdown()
     os._exit(code)  # a thread may still be in a grading that nobody waits for any more
+
+
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    """SIGTERM before the first job is taken: as Ctrl-C, so that the sandbox is closed."""
+    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -18,8 +18,9 @@ import psycopg
 import pytest
 
 from app import database, postgres, queue
+from app.records import Finished, NewSubmission
 from app.settings import Settings
-from app.store import MAX_FAILURES, Finished, NewSubmission, Store
+from app.store import MAX_FAILURES, Store
 from tests.service.conftest import BROKEN, ENDLESS, RIGHT, WRONG, make_database, own_folder, wheel
 from tests.service.running import Running, wait_until
 from tests.service.test_api import body
@@ -136,14 +137,23 @@ def finished_in(log: str) -> list[str]:
 
 
 def test_sigterm_hands_back_what_does_not_end(cluster: postgres.Cluster, cases_dir: Path) -> None:
-    """A worker that is told to stop hands an endless run back at once; nothing is counted against the submission."""
-    extra = {"GRADER_SHUTDOWN_S": "0.5", "GRADER_WORKER_SLOTS": "1"}
+    """A worker that is told to stop hands endless runs back at once, rejudging too; nothing counts against them."""
+    extra = {"GRADER_SHUTDOWN_S": "0.5", "GRADER_WORKER_SLOTS": "2"}
     running = Running(url=make_database(cluster, "sigterm"), data_dir=cases_dir, extra=extra)
     try:
         worker = running.start_worker("sigterm-worker")
         running.start_api("sigterm-api")
         running.wait_ready()
         made = httpx.post(running.address + "/api/v1/submissions", json=body(ENDLESS)).json()["id"]
+        with psycopg.connect(running.url) as connection:
+            connection.execute(
+                "INSERT INTO submissions (id, owner, client, problem, mode, device, priority, source, metadata, status,"
+                " verdict) VALUES (gen_random_uuid(), '', '', 'situ_glu', 'submit', 'cpu', 10, %s, '{}', 'finished',"
+                " 'accepted')",
+                [ENDLESS.encode()],
+            )
+        httpx.post(running.address + "/api/v1/problems/situ_glu/rejudgings").raise_for_status()
+        jobs = "SELECT task_name, status::text FROM procrastinate_jobs ORDER BY task_name"
         state = "SELECT status, failures, verdict FROM submissions WHERE id = %s"
         with psycopg.connect(running.url, autocommit=True) as connection:
 
@@ -151,11 +161,12 @@ def test_sigterm_hands_back_what_does_not_end(cluster: postgres.Cluster, cases_d
                 return connection.execute(state, [made]).fetchone()
 
             wait_until(lambda: now() == ("running", 0, None), "it runs", 20)
+            doing = [("grade", "doing"), ("rejudge", "doing")]
+            wait_until(lambda: connection.execute(jobs).fetchall() == doing, "both are under way", 20)
             worker.send_signal(signal.SIGTERM)
             assert worker.wait(10) == 0
             assert now() == ("queued", 0, None)
-            job = connection.execute("SELECT status::text FROM procrastinate_jobs").fetchone()
-            assert job == ("todo",)
+            assert connection.execute(jobs).fetchall() == [("grade", "todo"), ("rejudge", "todo")]
             assert connection.execute("SELECT count(*) FROM workers").fetchone() == (0,)
     finally:
         running.stop()
@@ -242,6 +253,41 @@ def test_a_submission_without_a_job_gets_one(store_url: str) -> None:
                 [made],
             )
             assert await cursor.fetchone() == (1,)
+
+    asyncio.run(stored(store_url, work))
+
+
+def test_jobs_that_ended_do_not_stay(store_url: str) -> None:
+    """procrastinate leaves a job that was cancelled while it was put back: it is removed."""
+
+    async def work(store: Store, app: object) -> None:
+        made = await queued(store, app)
+        async with store.pool.connection() as connection:
+            await connection.execute("UPDATE procrastinate_jobs SET status = 'failed'")
+        await queue.find_lost(app, store.pool)  # type: ignore[arg-type]
+        async with store.pool.connection() as connection:
+            cursor = await connection.execute("SELECT count(*) FROM procrastinate_jobs WHERE status = 'failed'")
+            assert await cursor.fetchone() == (0,)
+            await store.cancel(connection, made)
+
+    asyncio.run(stored(store_url, work))
+
+
+def test_cancelling_leaves_nothing(store_url: str) -> None:
+    """The cases that were told of go with it; a listener of a submission that was removed hears that it is gone."""
+
+    async def work(store: Store, app: object) -> None:
+        made = await queued(store, app)
+        claim = await store.claim(made)
+        assert claim is not None
+        assert await store.report(claim, 0, ["{}", "{}"])
+        async with store.pool.connection() as connection:
+            assert await store.cancel(connection, made)
+            cursor = await connection.execute("SELECT count(*) FROM progress WHERE submission_id = %s", [made])
+            assert await cursor.fetchone() == (0,)
+            assert not await store.report(claim, 2, ["{}"])
+            await connection.execute("DELETE FROM submissions WHERE id = %s", [made])
+        assert await store.progress(made, 0) is None
 
     asyncio.run(stored(store_url, work))
 
