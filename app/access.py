@@ -25,8 +25,8 @@ from psycopg.rows import class_row
 
 from app.database import Pool
 from app.errors import ApiError, too_many
+from app.records import Filter, Submission
 from app.settings import Settings
-from app.store import Filter, Submission
 
 TOKEN_LIFE_S = 3600
 EVENTS_LIFE_S = 3600
@@ -70,7 +70,7 @@ class Principal:
             raise ApiError(403, "a public key may not list submissions; use a client key or a token of your site's")
         if self.role == ADMIN:
             return which
-        return replace(which, owner=self.key_id, subject=self.subject or which.subject)
+        return replace(which, owner=self.key_id, subject=which.subject if self.subject is None else self.subject)
 
     @property
     def scope(self) -> str:
@@ -153,9 +153,12 @@ class Access:
             found = await self._by_key(credential)
         else:
             found = await self._by_token(credential, request)
-        if wait_s := self._buckets.take(found.client):
-            raise too_many(429, f"too many calls: at most {self._settings.rate_per_second:g} a second", wait_s)
+        self._count(found.client)
         return found
+
+    def _count(self, client: str) -> None:
+        if wait_s := self._buckets.take(client):
+            raise too_many(429, f"too many calls: at most {self._settings.rate_per_second:g} a second", wait_s)
 
     async def listener(self, request: Request, submission_id: str, token: str | None) -> Principal | None:
         """For events: an `events_url` needs no header. None means that the token in the address is good."""
@@ -167,6 +170,7 @@ class Access:
             raise ApiError(401, "this events address has expired; read the submission again for a new one") from None
         if claims["sub"] != submission_id:
             raise ApiError(401, "this events address belongs to another submission")
+        self._count(f"events of {submission_id}")
         return None
 
     def events_token(self, submission_id: str) -> str:
@@ -238,11 +242,9 @@ def _bearer(request: Request) -> str | None:
 def _check_claims(claims: dict[str, Any], request: Request) -> None:
     if int(claims["exp"]) > time.time() + TOKEN_LIFE_S + 60:
         raise jwt.InvalidTokenError("it lives longer than an hour")
-    for name in ("sub", "problem", "origin"):
-        text = claims.get(name, "")
-        if not isinstance(text, str):
-            raise jwt.InvalidTokenError(f"its claim `{name}` is not a text")
-        if not text.isprintable() or len(text) > MAX_CLAIM:
-            raise jwt.InvalidTokenError(f"its claim `{name}` must be printable, at most {MAX_CLAIM} characters")
+    for name in claims.keys() & {"sub", "problem", "origin"}:
+        text = claims[name]
+        if not (isinstance(text, str) and text.isprintable() and 0 < len(text) <= MAX_CLAIM):
+            raise jwt.InvalidTokenError(f"its claim `{name}` must be 1 to {MAX_CLAIM} printable characters")
     if "origin" in claims and request.headers.get("origin") != claims["origin"]:
         raise jwt.InvalidTokenError("it was made for pages of another origin")

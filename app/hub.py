@@ -44,6 +44,7 @@ class Hub:
         self._waiting: dict[str, set[Wake]] = defaultdict(set)
         self._task: asyncio.Task[None] | None = None
         self._listening = asyncio.Event()
+        self._told = False
 
     async def start(self) -> None:
         """Returns once it listens."""
@@ -69,12 +70,18 @@ class Hub:
             if not self._waiting[submission_id]:
                 del self._waiting[submission_id]
 
+    def listeners(self, submission_id: str) -> int:
+        """How many wait for it in this process."""
+        return len(self._waiting.get(submission_id, ()))
+
     async def _listen(self) -> None:
         while True:
             try:
                 await self._hear()
-            except psycopg.Error as error:
-                log.warning("lost the connection that hears of changes: %s", error)
+            except Exception as error:  # nobody would be woken any more
+                if not self._told:
+                    log.warning("lost the connection that hears of changes: %s", error)
+                self._told = True
             await asyncio.sleep(0.2)
 
     async def _hear(self) -> None:
@@ -82,6 +89,7 @@ class Hub:
         async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
             await connection.execute(f"LISTEN {CHANNEL}")
             self._listening.set()
+            self._told = False
             self._ring_all()
             async for notification in connection.notifies():
                 submission_id, _, status = notification.payload.partition(" ")

@@ -12,10 +12,11 @@ from pydantic import ValidationError
 from app import callbacks, queue
 from app.access import Principal
 from app.errors import ApiError, too_many
+from app.records import IdempotencyKey, NewSubmission, Submission
 from app.schemas import NewSubmissionBody, body_digest, parse_json
 from app.service import Service
-from app.store import Key, NewSubmission, Submission
 from grader.errors import UsageError
+from grader.literals import InputError, read_arguments
 from grader.schema import Problem
 
 RETRY_AFTER_S = 5.0
@@ -69,7 +70,9 @@ async def accept(
 ) -> Submission:
     """Stores a submission and its job in one transaction; the same idempotency key and body: the first one again."""
     body, parsed = asked
-    key = Key(scope=caller.scope, key=idempotency_key, digest=body_digest(parsed)) if idempotency_key else None
+    key = None
+    if idempotency_key:
+        key = IdempotencyKey(scope=caller.scope, key=idempotency_key, digest=body_digest(parsed))
     async with svc.store.pool.connection() as connection:
         known = await svc.store.remembered(connection, key) if key else None
     if key and known:
@@ -82,14 +85,14 @@ async def accept(
     return stored
 
 
-async def _replayed(svc: Service, known: tuple[UUID, bytes], key: Key) -> Submission:
+async def _replayed(svc: Service, known: tuple[UUID, bytes], key: IdempotencyKey) -> Submission:
     stored = await svc.store.get(known[0])
     if known[1] != key.digest or stored is None:
         raise ApiError(422, "this Idempotency-Key was used with another body; use a new key for a new submission")
     return stored
 
 
-async def _insert(svc: Service, new: NewSubmission, key: Key | None) -> Submission | None:
+async def _insert(svc: Service, new: NewSubmission, key: IdempotencyKey | None) -> Submission | None:
     stored = None
     async with svc.store.pool.connection() as connection, connection.transaction() as transaction:
         job_id = await queue.defer(svc.queue, connection, queue.grading(new.id, new.device, new.mode))
@@ -107,7 +110,7 @@ async def _checked(svc: Service, caller: Principal, body: NewSubmissionBody) -> 
         raise ApiError(403, f"this token is for the problem {caller.problem!r}")
     if caller.subject is not None and body.subject not in (None, caller.subject):
         raise ApiError(403, "this token is for another subject")
-    _check_inputs(problem, body)
+    inputs = _inputs(problem, body)
     await _check_device(svc, body.device)
     if body.callback_url is not None:
         callbacks.check_url(svc.settings, body.callback_url)
@@ -115,9 +118,8 @@ async def _checked(svc: Service, caller: Principal, body: NewSubmissionBody) -> 
     return NewSubmission(
         id=uuid4(), owner=caller.key_id, client=caller.client, problem=body.problem, source=body.source,
         mode=body.mode, device=body.device, priority=queue.PRIORITIES[body.mode],
-        subject=caller.subject or body.subject,
-        inputs=None if body.inputs is None else body.model_dump(include={"inputs"})["inputs"], metadata=body.metadata,
-        callback_url=body.callback_url,
+        subject=body.subject if caller.subject is None else caller.subject,
+        inputs=inputs, metadata=body.metadata, callback_url=body.callback_url,
     )  # fmt: skip
 
 
@@ -128,18 +130,17 @@ def _problem(svc: Service, slug: str) -> Problem:
         raise one_fault("/problem", str(error)) from None
 
 
-def _check_inputs(problem: Problem, body: NewSubmissionBody) -> None:
+def _inputs(problem: Problem, body: NewSubmissionBody) -> dict[str, Any] | None:
+    """The inputs as they were sent, once they are known to fit the problem's arguments."""
     if body.inputs is None:
-        return
+        return None
     if body.mode != "run":
         raise one_fault("/inputs", "is for mode `run` only")
-    names = [parameter.name for parameter in problem.entry.parameters]
-    for name in body.inputs:
-        if name not in names:
-            raise one_fault(f"/inputs/{name}", f"no such argument; there are: {', '.join(names)}")
-    for parameter in problem.entry.parameters:
-        if parameter.kind == "tensor" and not parameter.optional and body.inputs.get(parameter.name) is None:
-            raise one_fault(f"/inputs/{parameter.name}", "is missing")
+    try:
+        read_arguments(problem.entry, body.inputs)
+    except InputError as error:
+        raise one_fault(f"/inputs/{error.argument}" if error.argument else "/inputs", error.said) from None
+    return body.inputs
 
 
 async def _check_device(svc: Service, device: str) -> None:

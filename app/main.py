@@ -14,17 +14,19 @@ from fastapi.middleware.cors import CORSMiddleware
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from fastapi_offline import FastAPIOffline
-from psycopg_pool import PoolTimeout
+from procrastinate.exceptions import ConnectorException
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import admin, database, logs, metrics, queue, routes
 from app.access import Access
+from app.database import TROUBLE
 from app.errors import ApiError, from_error, problem_response
 from app.fleet import Fleet
 from app.hub import Hub
 from app.intake import said
-from app.schemas import NewSubmissionBody, ProblemDetails
+from app.replies import ProblemDetails
+from app.schemas import NewSubmissionBody
 from app.service import Backlog, Catalogue, Service
 from app.settings import Settings, from_environment
 from app.store import Store
@@ -144,7 +146,7 @@ def _add_root_routes(app: FastAPI) -> None:
         svc: Service = request.app.state.service
         try:
             graded = await svc.fleet.canaries(svc.settings.claim_timeout_s, CANARY_AGE_S)
-        except (psycopg.Error, PoolTimeout):
+        except TROUBLE:
             return JSONResponse({"status": "not ready", "database": False, "worker": False}, 503)
         return JSONResponse(
             {"status": "ready" if graded else "not ready", "database": True, "worker": graded}, 200 if graded else 503
@@ -175,14 +177,16 @@ def _add_errors(app: FastAPI) -> None:
         return problem_response(error.status_code, str(error.detail), dict(error.headers or {}))
 
     @app.exception_handler(psycopg.OperationalError)
-    @app.exception_handler(PoolTimeout)
     async def no_database(_: Request, error: Exception) -> JSONResponse:
         log.warning("the database does not answer: %s", error)
         return problem_response(503, "the database does not answer; try again", {"Retry-After": "2"})
 
+    @app.exception_handler(ConnectorException)
     @app.exception_handler(GraderError)
     @app.exception_handler(Exception)
     async def our_fault(request: Request, error: Exception) -> JSONResponse:
+        if database.is_away(error):
+            return await no_database(request, error)
         log.error("%s %s failed", request.method, request.url.path, exc_info=error)
         return problem_response(500, "the service failed; its log says how")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -14,17 +15,23 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from app.access import Principal
-from app.errors import ApiError, AsciiJSON
+from app.database import TROUBLE
+from app.errors import ApiError, AsciiJSON, too_many
 from app.intake import accept, as_body, cancel, visible
-from app.schemas import Page, Record, record
+from app.records import TERMINAL, Filter, Submission
+from app.replies import Page, ProblemSummary, Record, ShownProblem, record
 from app.service import Service, service
-from app.store import TERMINAL, Filter, Submission
 from grader import problem as problems
 from grader.errors import UsageError
 from grader.records import Verdict
 
+log = logging.getLogger(__name__)
+
 MAX_WAIT_S = 60.0
 HEARTBEAT_S = 15
+MAX_LISTENERS = 20
+CANCELLED_ID = 1_000_000  # no submission meets so many cases
+EVENT_ID = re.compile(r"\d{1,9}", re.ASCII)
 PREFERENCE = re.compile(r"\bwait\s*=\s*\"?(\d{1,6})\b")
 
 PROBLEM_SCHEMA = {"$ref": "#/components/schemas/ProblemDetails"}
@@ -62,17 +69,22 @@ Caller = Annotated[Principal, Depends(principal)]
 SubmissionId = Annotated[str, "a submission's id"]
 
 
-@router.get("/problems", tags=["problems"])
-def list_problems(svc: Svc) -> list[dict[str, Any]]:
+@router.get("/problems", tags=["problems"], response_model=list[ProblemSummary])
+def list_problems(svc: Svc) -> Response:
     """The catalogue."""
-    return [problems.present_short(problem) for problem in svc.catalogue.all()]
+    return AsciiJSON([problems.present_short(problem) for problem in svc.catalogue.all()])
 
 
-@router.get("/problems/{slug}", tags=["problems"], responses={404: REFUSALS[404], 422: REFUSALS[422]})
-def show_problem(slug: str, svc: Svc) -> dict[str, Any]:
+@router.get(
+    "/problems/{slug}",
+    tags=["problems"],
+    response_model=ShownProblem,
+    responses={404: REFUSALS[404], 422: REFUSALS[422]},
+)
+def show_problem(slug: str, svc: Svc) -> Response:
     """One problem: statement, theory, starter code, examples, hints, requirements, constraints, limits."""
     try:
-        return problems.present(svc.catalogue.load(slug))
+        return AsciiJSON(problems.present(svc.catalogue.load(slug)))
     except UsageError as error:
         raise ApiError(404, str(error)) from None
 
@@ -112,7 +124,7 @@ def _wait_s(wait: float | None, prefer: str | None) -> float:
 
 async def _ended(svc: Service, stored: Submission, wait_s: float) -> Submission:
     """The submission once it has ended, or as it stands when the time is over. Waits for notifications, never polls."""
-    with svc.hub.subscribe(str(stored.id)) as wake, suppress(TimeoutError):
+    with svc.hub.subscribe(str(stored.id)) as wake, suppress(TimeoutError, *TROUBLE):
         async with asyncio.timeout(wait_s):
             while (stored := await svc.store.get(stored.id) or stored).status not in TERMINAL:
                 await wake.ended.wait()
@@ -130,11 +142,16 @@ async def _answer(request: Request, svc: Service, stored: Submission, *, waited:
 
 async def present(request: Request, svc: Service, stored: Submission) -> dict[str, Any]:
     """The record, with its place in the queue while it waits."""
-    queue = None
-    if stored.status == "queued":
-        ahead = await svc.store.ahead(stored)
-        queue = {"position": ahead, "waiting_ms": svc.age_ms(stored)}
+    queue = await _queue_place(svc, stored) if stored.status == "queued" else None
     return record(stored, queue=queue, events_url=events_url(request, svc, stored))
+
+
+async def _queue_place(svc: Service, stored: Submission) -> dict[str, int] | None:
+    """None while the database is away: a 503 for what is stored already would make its sender send it again."""
+    try:
+        return {"position": await svc.store.ahead(stored), "waiting_ms": svc.age_ms(stored)}
+    except TROUBLE:
+        return None
 
 
 def events_url(request: Request, svc: Service, stored: Submission) -> str:
@@ -196,19 +213,37 @@ async def submission_events(
     """Server-sent events: `status`, `case`, `verdict`; then the stream ends. Resumes after `Last-Event-ID`."""
     caller = await svc.access.listener(request, submission_id, token)
     stored = await visible(svc, caller, submission_id)
-    after = int(last_event_id) if last_event_id and last_event_id.isascii() and last_event_id.isdecimal() else -1
-    if stored.status == "finished" and after > len(record(stored)["cases"]) + 1:
-        return Response(status_code=204)  # it has the verdict; to browsers this says not to come again
+    after = int(last_event_id) if last_event_id and EVENT_ID.fullmatch(last_event_id) else -1
+    if _all_received(stored, after):
+        return Response(status_code=204)  # to browsers this says not to come again
+    if svc.hub.listeners(str(stored.id)) >= MAX_LISTENERS:
+        raise too_many(429, f"{MAX_LISTENERS} listen to this submission already", HEARTBEAT_S)
     url = events_url(request, svc, stored)
     return EventSourceResponse(_stream(svc, stored.id, after + 1, url), ping=HEARTBEAT_S)
 
 
+def _all_received(stored: Submission, after: int) -> bool:
+    last = len(record(stored)["cases"]) + 2 if stored.status == "finished" else CANCELLED_ID
+    return stored.status in TERMINAL and after >= last
+
+
 async def _stream(svc: Service, submission_id: UUID, sent: int, url: str) -> AsyncIterator[ServerSentEvent]:
-    """Event 0 is `status` queued, 1 `status` running, 2 + n the n-th case, then the end. `sent`: number of the next."""
+    """The events from number `sent` on. A database that goes away ends them: the listener comes again and goes on."""
+    try:
+        async for event in _events(svc, submission_id, sent, url):
+            yield event
+    except TROUBLE as error:
+        log.warning("an event stream ends early: %s", error, extra={"submission": str(submission_id)})
+
+
+async def _events(svc: Service, submission_id: UUID, sent: int, url: str) -> AsyncIterator[ServerSentEvent]:
+    """Event 0 is `status` queued, 1 `status` running, 2 + n the n-th case, then the verdict, or CANCELLED_ID."""
     with svc.hub.subscribe(str(submission_id)) as wake:
         while True:
             wake.changed.clear()
             seen = await svc.store.progress(submission_id, max(0, sent - 2))
+            if seen is None:  # removed
+                return
             if sent == 0:
                 yield _event(0, "status", '{"status":"queued"}')
                 sent = 1
@@ -221,11 +256,11 @@ async def _stream(svc: Service, submission_id: UUID, sent: int, url: str) -> Asy
             for case in cases:
                 yield _event(sent, "case", case)
                 sent += 1
+            if final and final["status"] == "finished":
+                yield _event(sent, "verdict", json.dumps(final))
+                return
             if final:
-                name, data = (
-                    ("verdict", final) if final["status"] == "finished" else ("status", {"status": "cancelled"})
-                )
-                yield _event(max(sent, 2), name, json.dumps(data))
+                yield _event(CANCELLED_ID, "status", '{"status":"cancelled"}')
                 return
             await wake.changed.wait()
 

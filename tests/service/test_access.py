@@ -6,9 +6,12 @@ import asyncio
 import hashlib
 import hmac
 import json
+import os
+import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
@@ -22,7 +25,7 @@ from app import access, callbacks
 from app.access import Buckets, hash_key
 from app.errors import ApiError
 from app.settings import Settings
-from tests.service.conftest import CALLBACK_SECRET, RIGHT
+from tests.service.conftest import BROKEN, CALLBACK_SECRET, RIGHT
 from tests.service.running import Running, free_port, wait_until
 from tests.service.test_api import body, refused
 
@@ -170,14 +173,19 @@ def test_bad_tokens(keyed: Running, keys: dict[str, tuple[str, str]], bad: str) 
 
 
 @pytest.mark.parametrize(
-    "claims", [{"sub": "a\x00b"}, {"sub": "\ud800"}, {"sub": "x" * 201}, {"problem": "\x00"}, {"exp": str(1 << 33)}]
+    "claims",
+    [{"sub": "a\x00b"}, {"sub": ""}, {"sub": "\ud800"}, {"sub": "x" * 201}, {"problem": "\x00"}, {"exp": str(1 << 33)}],
 )
 def test_claims_that_no_record_can_hold(
     keyed: Running, keys: dict[str, tuple[str, str]], claims: dict[str, object]
 ) -> None:
-    """What the body's `subject` may not hold, a token may not either; a date may be a text."""
+    """What the body's `subject` may not hold, a token may not either; a date may be a text.
+
+    An empty subject would be everybody's: its holder saw the submissions of all learners of the site.
+    """
     with bearer(keyed, token(keys["client"], **claims)) as client:
         refused(client.post("/submissions", json=body()), 401)
+        refused(client.get("/submissions"), 401)
 
 
 @pytest.mark.parametrize("name", ["\ud800", "\x00", "' OR 1=1", "", "\u00e9"])
@@ -256,6 +264,42 @@ def test_callbacks_are_signed_and_tried_again(
             return connection.execute(query, [made["id"]]).fetchall()
 
     wait_until(lambda: kept() == [(1, 500), (2, 204)], "both attempts are recorded", 10)
+
+
+@contextmanager
+def silent() -> Iterator[tuple[int, list[socket.socket]]]:
+    """A receiver that takes every connection and never answers: its port, and the connections."""
+    taken: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0), backlog=16) as listening:
+
+        def take() -> None:
+            with suppress(OSError):
+                while True:
+                    taken.append(listening.accept()[0])
+
+        threading.Thread(target=take, daemon=True).start()
+        try:
+            yield listening.getsockname()[1], taken
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            for connection in taken:
+                connection.close()
+
+
+def test_a_silent_receiver_delays_no_verdict(keyed: Running, keys: dict[str, tuple[str, str]]) -> None:
+    """While more callbacks than the worker has slots wait for an answer, submissions are graded."""
+    attempts = "SELECT count(*) FROM callbacks WHERE submission_id = ANY(%s)"
+    with (
+        bearer(keyed, keys["client"][1]) as client,
+        silent() as (port, taken),
+        psycopg.connect(keyed.url) as connection,
+    ):
+        calls = (os.cpu_count() or 1) + 1
+        given = body(BROKEN, callback_url=f"http://localhost:{port}/")
+        ids = [client.post("/submissions?wait=50", json=given).json()["id"] for _ in range(calls)]
+        wait_until(lambda: len(taken) == calls, "all of them are called", 30)
+        assert client.post("/submissions?wait=50", json=body()).json()["verdict"] == "accepted"
+        assert connection.execute(attempts, [ids]).fetchone() == (0,), "a call has ended already"
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,15 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from app.schemas import Record
+from app.replies import ProblemSummary, Record, ShownProblem
+from grader import problem
 from grader.problem import catalogue
 from grader.records import Verdict
 from tests.service.conftest import BROKEN, ENDLESS, RIGHT, WRONG
 from tests.service.running import Running, wait_until
 
 WAIT = {"Prefer": "wait=50"}
+INPUTS = {"input_tensor": [[1.0, 2.0]], "gate_projection": [[1.0, 0.0]], "up_projection": [[0.0, 1.0]]}
 PROBLEMS = sorted(problem.slug for problem in catalogue())
 
 
@@ -96,18 +98,50 @@ def test_run_mode_meets_public_cases_only(client: httpx.Client) -> None:
 
 def test_own_inputs_are_one_public_case(client: httpx.Client) -> None:
     """Inputs of the caller's are answered with the expected and the actual values."""
-    inputs = {"input_tensor": [[1.0, 2.0]], "gate_projection": [[1.0, 0.0]], "up_projection": [[0.0, 1.0]]}
-    record = submit(client, WRONG, mode="run", inputs=inputs)
+    record = submit(client, WRONG, mode="run", inputs=INPUTS)
     assert record["total"] == 1
     assert record["cases"][0]["detail"]["expected"] is not None
 
 
-def test_inputs_that_do_not_fit_are_told(client: httpx.Client) -> None:
-    """Inputs which the problem can't take end with a sentence that names them, not as the grader's failure."""
-    inputs = {"input_tensor": [[1.0, 2.0, 3.0]], "gate_projection": [[1.0, 0.0]], "up_projection": [[0.0, 1.0]]}
-    record = submit(client, mode="run", inputs=inputs)
-    assert record["verdict"] != "internal_error"
-    assert "inputs" in record["summary"]
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"input_tensor": [[1.0, 2.0, 3.0]]},
+            "/inputs/gate_projection: has the shape [1, 2], and [d_ff, d_in] is asked for, "
+            "where d_in is 3 in input_tensor",
+        ),
+        ({"input_tensor": 3.0}, "/inputs/input_tensor: has the shape [], and [..., d_in] is asked for"),
+        ({"gate_cap": "NaN"}, "/inputs/gate_cap: must be above 0 and finite"),
+        ({"gate_cap": True}, "/inputs/gate_cap: must be a number"),
+        ({"gate_cap": None}, "/inputs/gate_cap: must be a number"),
+        ({"input_tensor": {"dtype": "float64", "values": [[1, 2]]}}, "/inputs: give all tensors the same dtype"),
+        ({"input_tensor": [[10**900, 1]]}, "/inputs/input_tensor: holds a number that is too large for float64"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_told(client: httpx.Client, change: dict[str, Any], said: str) -> None:
+    """422 says which argument is wrong and what would fit."""
+    answer = client.post("/submissions", json=body(mode="run", inputs=INPUTS | change))
+    assert refused(answer, 422)["detail"] == said
+
+
+def test_a_result_that_would_be_too_large_is_told(client: httpx.Client) -> None:
+    """Small inputs can make a large result."""
+    many = dict.fromkeys(INPUTS, [[0.5]] * 3000)
+    found = refused(client.post("/submissions", json=body(mode="run", inputs=many)), 422)
+    assert found["detail"] == "/inputs: the result has more than 10000 elements"
+
+
+def test_a_modules_own_inputs(client: httpx.Client) -> None:
+    """A module takes `init` and `state` beside the arguments of its call."""
+    asked = problem.load("dense_ffn")
+    accepted = next(one for one in problem.example_submissions(asked) if one.verdicts == (Verdict.ACCEPTED,))
+    state = {"gate_up_proj.weight": [[2.0], [2.0]], "down_proj.weight": [[10.0]]}
+    inputs = {"x": [1.0], "init": {"d_model": 1, "d_ff": 1}, "state": state}
+    given = {"problem": "dense_ffn", "source": accepted.path.read_text(), "mode": "run", "inputs": inputs}
+    record = client.post("/submissions", json=given, headers=WAIT).json()
+    assert (record["verdict"], record["total"]) == ("accepted", 1)
+    assert record["cases"][0]["detail"]["inputs"]["init"] == {"d_model": 1, "d_ff": 1}
 
 
 @pytest.mark.parametrize(
@@ -152,6 +186,7 @@ def test_missing_keys_are_named(client: httpx.Client, missing: str) -> None:
         b"\xff\xfe",
         b'{"a": ' + b"9" * 10_000 + b"}",
         b"[" * 100_000,
+        b'{"metadata": {"n": 1e400}}',
     ],
 )
 def test_what_is_not_json_is_400(client: httpx.Client, content: bytes) -> None:
@@ -280,8 +315,11 @@ def test_listing(client: httpx.Client) -> None:
 
 def test_problems(client: httpx.Client) -> None:
     """The catalogue and one problem, without its mistakes' hints' answers or any expected value."""
-    assert "situ_glu" in [problem["slug"] for problem in client.get("/problems").json()]
+    listed = client.get("/problems").json()
+    assert sorted(one["slug"] for one in listed) == PROBLEMS
+    assert all(set(one) == set(ProblemSummary.model_fields) for one in listed)
     shown = client.get("/problems/situ_glu").json()
+    ShownProblem.model_validate_json(json.dumps(shown))
     for key in ("statement", "theory", "starter", "examples", "hints", "requirements", "constraints", "limits"):
         assert shown[key], key
     refused(client.get("/problems/nothing"), 404)
@@ -334,6 +372,10 @@ def test_openapi_tells_what_refusals_look_like(running: Running) -> None:
                     assert list(answer["content"]) == ["application/problem+json"], (method, path, status)
                     schema = answer["content"]["application/problem+json"]["schema"]
                     assert schema == {"$ref": "#/components/schemas/ProblemDetails"}
+    shown = found["paths"]["/api/v1/problems/{slug}"]["get"]["responses"]["200"]["content"]["application/json"][
+        "schema"
+    ]
+    assert shown == {"$ref": "#/components/schemas/ShownProblem"}
     assert "HTTPValidationError" not in found["components"]["schemas"]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import subprocess
 import sys
@@ -12,8 +14,9 @@ from pathlib import Path
 import httpx
 import psycopg
 import pytest
+from procrastinate.exceptions import ConnectorException
 
-from app import database, postgres
+from app import database, logs, postgres
 from app.settings import Settings, from_environment
 from grader.errors import UsageError
 from tests.service.conftest import RIGHT, make_database, own_folder, wheel
@@ -150,3 +153,48 @@ def test_keys_are_needed_beyond_loopback() -> None:
     assert Settings(host="0.0.0.0").keys_needed
     assert Settings(auth="on").keys_needed
     assert not Settings(host="0.0.0.0", auth="off").keys_needed
+
+
+def test_a_dump_shows_no_password_and_leaves_no_half_file(cluster: postgres.Cluster, tmp_path: Path) -> None:
+    """pg_dump gets the password by its environment, since command lines can be read; where it fails no file stays."""
+    programs, told = tmp_path / "bin", tmp_path / "told"
+    programs.mkdir()
+    for path in wheel().iterdir():
+        (programs / path.name).symlink_to(path)
+    (programs / "pg_dump").unlink()
+    (programs / "pg_dump").write_text(f'#!/bin/sh\necho "$PGPASSWORD $*" > {told}\necho out of ink >&2\nexit 1\n')
+    (programs / "pg_dump").chmod(0o755)
+    url = make_database(cluster, "locked").replace("postgres@", "postgres:sesame@")
+    ended = grader("db", "dump", str(tmp_path / "dump"), GRADER_DATABASE_URL=url, GRADER_POSTGRES_BIN=str(programs))
+    assert (ended.returncode, ended.stderr) == (2, "grader: pg_dump failed: out of ink\n")
+    assert told.read_text().startswith("sesame ")
+    assert "sesame" not in told.read_text().partition(" ")[2]
+    assert not (tmp_path / "dump").exists()
+
+
+def test_a_database_that_is_away_is_logged_in_a_line() -> None:
+    """No traceback, also where procrastinate hides the cause in an error of its own; other errors keep theirs."""
+    lines = [logged(error) for error in (away(), hidden(away()), ValueError("another"))]
+    assert ["database is away" in line["message"] for line in lines] == [True, True, False]
+    assert ["exception" in line for line in lines] == [False, False, True]
+
+
+def away() -> Exception:
+    """What connecting to nobody raises."""
+    with pytest.raises(psycopg.OperationalError) as caught:
+        psycopg.connect("postgresql://postgres@127.0.0.1:1/nothing?connect_timeout=2")
+    return caught.value
+
+
+def hidden(cause: Exception) -> Exception:
+    """The same as procrastinate tells it."""
+    error = ConnectorException()
+    error.__cause__ = cause
+    return error
+
+
+def logged(error: Exception) -> dict[str, object]:
+    """The line that is written about it, parsed."""
+    record = logging.makeLogRecord({"msg": "a loop failed", "exc_info": (type(error), error, error.__traceback__)})
+    assert logs.shorten(record)
+    return dict(json.loads(logs.Json().format(record)))

@@ -7,13 +7,16 @@ import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any
 
 import httpx
 import psutil
 import psycopg
+import pytest
 from psycopg.conninfo import make_conninfo
 
+from app.routes import MAX_LISTENERS
 from app.store import CHANNEL
 from tests.service.conftest import BROKEN, ENDLESS, RIGHT, WRONG
 from tests.service.running import Running, wait_until
@@ -103,6 +106,36 @@ def test_a_cancelled_one_ends_its_stream(client: httpx.Client) -> None:
         client.delete(f"/submissions/{made['id']}")
         events = listening.result(20)
     assert events[-1]["data"] == {"status": "cancelled"}
+
+
+def test_a_cancelled_one_is_not_repeated(client: httpx.Client) -> None:
+    """A browser that heard of the end comes again, and is told to stop, as after a verdict."""
+    made = client.post("/submissions", json=body(ENDLESS)).json()
+    client.delete(f"/submissions/{made['id']}")
+    address = f"/submissions/{made['id']}/events"
+    last = listen(client, address)[-1]
+    assert client.get(address, headers={"Last-Event-ID": str(last["id"])}).status_code == 204
+    assert listen(client, address, last=1)[-1] == last
+
+
+@pytest.mark.parametrize("last", ["9" * 5000, "-1", "x", "\u0664", ""])
+def test_any_last_event_id_is_taken(client: httpx.Client, last: str) -> None:
+    """What is no number of ours means: from the beginning."""
+    made = submit(client, BROKEN)
+    headers = {"Last-Event-ID": last.encode()}
+    assert client.get(f"/submissions/{made['id']}/events", headers=headers).text.count("event: verdict") == 1
+
+
+def test_listeners_of_one_submission_are_limited(running: Running, client: httpx.Client) -> None:
+    """The hundred and first is told to come later; the others go on listening."""
+    made = client.post("/submissions", json=body(ENDLESS)).json()
+    address = f"/submissions/{made['id']}/events"
+    with ExitStack() as open_streams:
+        streams = [open_streams.enter_context(client.stream("GET", address)) for _ in range(MAX_LISTENERS)]
+        lines = [stream.iter_lines() for stream in streams]
+        assert {next(each) for each in lines} == {"id: 0"}
+        refused(httpx.get(f"{running.address}/api/v1{address}"), 429)
+    client.delete(f"/submissions/{made['id']}")
 
 
 def test_events_url_needs_no_header(running: Running, client: httpx.Client) -> None:
