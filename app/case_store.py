@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from app.shelf import Shelf
-from grader import case_store
+from grader import case_store, package
 from grader.case import CaseSet
 from grader.schema import Problem
 
@@ -18,20 +18,31 @@ class CaseStore:
     def __init__(self, url: str) -> None:
         self._shelf = Shelf(url)
         self._sets: dict[tuple[str, str], CaseSet] = {}
+        self._prepared: dict[str, object] = {}
         self._lock = threading.Lock()
 
-    def prepare(self, problem: Problem) -> None:
+    def prepare(self, problem: Problem) -> CaseSet:
         """Has the active version ready: made where there is none, and anew where the package has changed since."""
+        state = package.state(problem)  # before: what changes meanwhile is seen next time
         case_set = case_store.load_active(problem)
         with self._lock:
             self._sets[problem.slug, case_set.version] = case_set
+            self._prepared[problem.slug] = state
+        return case_set
 
-    def active(self, problem: Problem) -> CaseSet:
-        """The database's active version."""
-        found = [version for version, active in self._shelf.versions(problem.slug).items() if active]
-        if found:
-            return self.version(problem, found[0])
-        return case_store.load_active(problem)
+    def active(self, problem: Problem, known: str | None = None) -> CaseSet:
+        """The version to grade with: the active one, made anew where the package's files are not those we prepared.
+
+        known: which one is active, for who knows.
+        """
+        if self._prepared.get(problem.slug) != package.state(problem):
+            return self.prepare(problem)
+        version = known or self._active(problem.slug)
+        return self.version(problem, version) if version else self.prepare(problem)
+
+    def _active(self, slug: str) -> str | None:
+        active = self._shelf.active(slug)
+        return active.version if active else None
 
     def version(self, problem: Problem, version: str) -> CaseSet:
         """One version, from memory, from this machine's files, or from the database."""

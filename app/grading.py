@@ -75,12 +75,12 @@ class Gradings:
         return int(getattr(self._sandbox, "restarts", 0))
 
     def grade(self, claim: Claim, tell: Callable[[str], None], abandoned: threading.Event) -> Finished:
-        """Grades with the version that was active when it was claimed. `tell` gets each case's JSON, in order, once.
+        """Grades with the version that was active when it was claimed, or with a newer one of a changed package.
 
-        Raises Unwanted, the run killed, once it is abandoned.
+        `tell` gets each case's JSON, in order, once. Raises Unwanted, the run killed, once it is abandoned.
         """
         asked = self._catalogue.load(claim.problem)
-        case_set = self._cases.version(asked, claim.active_cases) if claim.active_cases else self._cases.active(asked)
+        case_set = self._cases.active(asked, claim.active_cases)
         try:
             own = _own_case(asked, claim)
         except UsageError as error:

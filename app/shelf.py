@@ -7,13 +7,16 @@ that `grader cases` and `grader grade` follow the rule of where cases live.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from app import postgres
 from app.settings import from_environment
+from grader.case_files import MANIFEST
 from grader.errors import GraderError
+from grader.shelf import Active
 
 if TYPE_CHECKING:
     import psycopg
@@ -27,11 +30,22 @@ class Shelf:
     def __init__(self, url: str) -> None:
         self._url = url
 
-    def versions(self, slug: str) -> dict[str, bool]:
-        """Version -> whether it is the active one."""
+    def versions(self, slug: str) -> list[str]:
+        """All versions."""
         with self._connected() as connection:
-            rows = connection.execute("SELECT version, active FROM case_versions WHERE problem = %s", [slug]).fetchall()
-        return dict(rows)
+            rows = connection.execute("SELECT version FROM case_versions WHERE problem = %s", [slug]).fetchall()
+        return [version for (version,) in rows]
+
+    def active(self, slug: str) -> Active | None:
+        """The active version, and the package's sources when it was activated; where that is unknown, its makers."""
+        with self._connected() as connection:
+            row = connection.execute(
+                "SELECT version, sources FROM case_versions WHERE problem = %s AND active", [slug]
+            ).fetchone()
+        if row is None:
+            return None
+        version, sources = row
+        return Active(version=version, sources=sources or json.loads(self.fetch(slug, version)[MANIFEST])["sources"])
 
     def fetch(self, slug: str, version: str) -> dict[str, bytes]:
         """The files of one version by name; {} where there is none."""
@@ -43,15 +57,15 @@ class Shelf:
             ).fetchall()
         return {path: bytes(content) for path, content in rows}
 
-    def put(self, slug: str, version: str, files: Mapping[str, bytes], *, activate: bool) -> None:
-        """Stores a version if it is new and, in the same transaction, makes it the active one if asked to."""
+    def put(self, slug: str, active: Active, files: Mapping[str, bytes]) -> None:
+        """Stores a version if it is new and, in the same transaction, makes it the active one."""
         with self._connected() as connection:
-            self._put_files(connection, slug, version, files)
-            if activate:
-                connection.execute("UPDATE case_versions SET active = false WHERE problem = %s AND active", [slug])
-                connection.execute(
-                    "UPDATE case_versions SET active = true WHERE problem = %s AND version = %s", [slug, version]
-                )
+            self._put_files(connection, slug, active.version, files)
+            connection.execute("UPDATE case_versions SET active = false WHERE problem = %s AND active", [slug])
+            connection.execute(
+                "UPDATE case_versions SET active = true, sources = %s WHERE problem = %s AND version = %s",
+                [json.dumps(dict(active.sources)), slug, active.version],
+            )
 
     def _put_files(
         self, connection: psycopg.Connection[Any], slug: str, version: str, files: Mapping[str, bytes]

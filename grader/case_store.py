@@ -42,7 +42,7 @@ from grader.durable import altered, read, read_json, sync, write
 from grader.errors import CasesError, UsageError
 from grader.explain import explain, from_bytes, to_bytes
 from grader.package import load_code, sources
-from grader.shelf import shared
+from grader.shelf import Active, shared
 
 if TYPE_CHECKING:
     from grader.problem import Problem
@@ -59,7 +59,7 @@ def load_active(problem: Problem) -> CaseSet:
         with locked(folder):
             if not _is_current(problem, folder):
                 _make(problem, folder, _active_seed(folder) or secrets.token_bytes(SEED_BYTES), None)
-    return load_version(folder / read_active(folder)["version"])
+    return load_version(folder / read_active(folder).version)
 
 
 def regenerate(
@@ -89,7 +89,7 @@ def has_cases(problem: Problem) -> bool:
 def active(problem: Problem) -> CaseSet | None:
     """The active cases as they stand, whatever the package's files say now; None where there are none yet."""
     folder = _synced(problem)
-    return load_version(folder / read_active(folder)["version"]) if (folder / "active").exists() else None
+    return load_version(folder / read_active(folder).version) if (folder / "active").exists() else None
 
 
 def rollback(problem: Problem, version: str) -> CaseSet:
@@ -107,7 +107,7 @@ def rollback(problem: Problem, version: str) -> CaseSet:
 def list_versions(problem: Problem) -> tuple[Version, ...]:
     """Stored versions, newest first."""
     folder = _synced(problem)
-    current = read_active(folder).get("version") if (folder / "active").exists() else None
+    current = read_active(folder).version if (folder / "active").exists() else None
     found = [_describe(folder / name, name == current) for name in _stored(folder)]
     return tuple(sorted(found, key=lambda version: version.created_at, reverse=True))
 
@@ -145,16 +145,15 @@ def _synced(problem: Problem) -> Path:
     folder, there = folder_of(problem), shared()
     if there is None:
         return folder
-    known = there.versions(problem.slug)
     with locked(folder):
-        for version in known.keys() - set(_stored(folder)):
+        for version in set(there.versions(problem.slug)) - set(_stored(folder)):
             _import(problem, folder, version, there.fetch(problem.slug, version), False)
-        here = read_active(folder)["version"] if (folder / "active").exists() else None
-        active = next((version for version, is_active in known.items() if is_active), None)
-        if active and active != here:
-            _point_to(problem, folder, active)
-        elif here and not active:
-            there.put(problem.slug, here, _files(folder / here), activate=True)
+        here = read_active(folder) if (folder / "active").exists() else None
+        if active := there.active(problem.slug):
+            if active != here:
+                _point_to(folder, active)
+        elif here:
+            there.put(problem.slug, here, _files(folder / here.version))
     return folder
 
 
@@ -224,14 +223,15 @@ def _sweep(folder: Path) -> None:
 
 
 def _set_active(problem: Problem, folder: Path, version: str) -> None:
+    active = Active(version=version, sources=sources(problem))
     if there := shared():
-        there.put(problem.slug, version, _files(folder / version), activate=True)
-    _point_to(problem, folder, version)
+        there.put(problem.slug, active, _files(folder / version))
+    _point_to(folder, active)
 
 
-def _point_to(problem: Problem, folder: Path, version: str) -> None:
+def _point_to(folder: Path, active: Active) -> None:
     fresh = folder / f".active.{secrets.token_hex(4)}"
-    write(fresh, to_json({"version": version, "sources": sources(problem)}))
+    write(fresh, to_json({"version": active.version, "sources": dict(active.sources)}))
     fresh.replace(folder / "active")
     sync(folder)
 
@@ -239,12 +239,12 @@ def _point_to(problem: Problem, folder: Path, version: str) -> None:
 # ---------------------------------------------------------------- reading
 
 
-def read_active(folder: Path) -> dict[str, Any]:
-    """{version, sources}. Raises CasesError where it can't be read."""
+def read_active(folder: Path) -> Active:
+    """Which version counts. Raises CasesError where it can't be read."""
     said = read_json(folder / "active")
     if said.keys() != {"version", "sources"}:
         raise altered(folder / "active")
-    return said
+    return Active(**said)
 
 
 def _read_derived(folder: Path) -> dict[str, Any]:
@@ -256,13 +256,13 @@ def _read_derived(folder: Path) -> dict[str, Any]:
 
 
 def _is_current(problem: Problem, folder: Path) -> bool:
-    return (folder / "active").exists() and read_active(folder)["sources"] == sources(problem)
+    return (folder / "active").exists() and read_active(folder).sources == sources(problem)
 
 
 def _active_seed(folder: Path) -> bytes | None:
     if not (folder / "active").exists():
         return None
-    return bytes.fromhex(_read_derived(folder / read_active(folder)["version"])["seed"])
+    return bytes.fromhex(_read_derived(folder / read_active(folder).version)["seed"])
 
 
 def _stored(folder: Path) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from grader import problem
+from grader.errors import ProblemError
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Problem packages: list, show, verify, new.")
 
@@ -16,10 +17,14 @@ Json = Annotated[bool, typer.Option("--json", help="As JSON, one problem a line.
 
 @app.command("list")
 def list_problems(as_json: Json = False) -> None:
-    """Say which problems there are."""
-    for found in problem.catalogue():
+    """Say which problems there are. Exits 2 if one of them can't be read."""
+    broken: list[ProblemError] = []
+    for found in problem.catalogue(broken.append):
         shown = problem.present_short(found)
         typer.echo(json.dumps(shown) if as_json else f"{shown['slug']}  {shown['title']}: {shown['summary']}")
+    for error in broken:
+        typer.echo(f"grader: {error}", err=True)
+    raise typer.Exit(2 if broken else 0)
 
 
 @app.command()

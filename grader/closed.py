@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
@@ -36,6 +37,8 @@ def read_text(path: Path) -> str:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ProblemError(f"{path}: the file is missing: write it ({FORMAT_HELP})") from None
+    except OSError as error:
+        raise ProblemError(f"{path}: {error.strerror}: it has to be readable by uid {os.geteuid()}") from None
     except UnicodeDecodeError as error:
         raise ProblemError(f"{path}: not UTF-8 at byte {error.start}: save it as UTF-8") from None
     if not text.strip():

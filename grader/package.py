@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
@@ -53,6 +53,7 @@ MADE_BY = (
 AUTHORED = ("reference.py", "cases.py", "mistakes.py")
 OPTIONAL = ("counterexamples.toml",)
 
+Told = TypeVar("Told")
 Explained = tuple[tuple[str, ...], torch.Tensor | None, torch.Tensor | None]
 
 
@@ -186,15 +187,28 @@ def _moved(value: Any, eps: float, draw: Draw) -> Any:
 
 def sources(problem: Problem) -> dict[str, str]:
     """sha256 of all that decides about the cases: the package's files and keys, and the generator's own files."""
-    files = {name: problem.root / name for name in AUTHORED}
-    files |= {name: problem.root / name for name in OPTIONAL if (problem.root / name).exists()}
-    files |= {f"grader/{name}": Path(__file__).with_name(name) for name in MADE_BY}
-    try:
-        found = {name: path.read_bytes() for name, path in files.items()}
-    except OSError as error:
-        raise ProblemError(f"{error.filename}: {error.strerror}: every package has this file") from error
+    files = _package_files(problem) | {f"grader/{name}": Path(__file__).with_name(name) for name in MADE_BY}
+    found = {name: _told_of(path, Path.read_bytes) for name, path in files.items()}
     found["problem.toml, starter.py"] = _deciding_keys(problem)
     return {name: hashlib.sha256(data).hexdigest() for name, data in found.items()}
+
+
+def state(problem: Problem) -> tuple[object, ...]:
+    """What changes whenever the package's part of `sources` may have; costs a look at each file, and reads none."""
+    looks = (_told_of(path, Path.stat) for path in _package_files(problem).values())
+    return (_deciding_keys(problem), *((look.st_mtime_ns, look.st_size, look.st_ino) for look in looks))
+
+
+def _package_files(problem: Problem) -> dict[str, Path]:
+    optional = (name for name in OPTIONAL if (problem.root / name).exists())
+    return {name: problem.root / name for name in (*AUTHORED, *optional)}
+
+
+def _told_of(path: Path, tell: Callable[[Path], Told]) -> Told:
+    try:
+        return tell(path)
+    except OSError as error:
+        raise ProblemError(f"{error.filename}: {error.strerror}: every package has this file") from error
 
 
 def _deciding_keys(problem: Problem) -> bytes:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import re
+import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -50,14 +52,41 @@ def problems_root() -> Path:
     return Path(os.environ.get("GRADER_PROBLEMS") or Path(__file__).resolve().parent.parent / "problems")
 
 
-def catalogue() -> tuple[Problem, ...]:
-    """Every package there is, by slug. Raises ProblemError for the first that breaks the format."""
-    return tuple(load_folder(folder) for folder in package_folders())
+def catalogue(on_broken: Callable[[ProblemError], None] | None = None) -> tuple[Problem, ...]:
+    """Every package there is, by slug. One that breaks the format is left out and given to `on_broken`.
+
+    Without `on_broken` the first of them is raised.
+    """
+    sound = []
+    for folder in package_folders():
+        try:
+            sound.append(load_folder(folder))
+        except ProblemError as error:
+            if on_broken is None:
+                raise
+            on_broken(error)
+    return tuple(sound)
 
 
 def package_folders() -> tuple[Path, ...]:
-    """The folders of all packages, by name; what has no problem.toml is not one."""
-    return tuple(path.parent for path in sorted(problems_root().glob("*/problem.toml")))
+    """The folders of all packages, by name; what has no problem.toml is not one. ProblemError if we may not look."""
+    root = problems_root()
+    try:
+        return tuple(folder for folder in sorted(root.iterdir()) if _is_package(folder))
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise ProblemError(f"{root}: {error.strerror}: it has to be readable by uid {os.geteuid()}") from None
+
+
+def _is_package(folder: Path) -> bool:
+    """One that we may not look into is taken for one, so that somebody is told."""
+    try:
+        return stat.S_ISREG((folder / "problem.toml").stat().st_mode)
+    except PermissionError:
+        return True
+    except (OSError, ValueError):
+        return False
 
 
 def load(problem: str | Path) -> Problem:
@@ -69,7 +98,7 @@ def find(problem: str | Path) -> Path:
     """The folder of a package, by its slug or its path. Raises UsageError where there is none."""
     is_slug = isinstance(problem, str) and SLUG.fullmatch(problem)
     folder = problems_root() / problem if is_slug else Path(problem)
-    if not os.path.isfile(folder / "problem.toml"):  # noqa: PTH113  (Path's own raises for a name that is too long)
+    if not _is_package(folder):
         known = ", ".join(path.name for path in package_folders()) or "none"
         raise UsageError(f"no problem {str(problem)[:80]!r}: give the slug of one of those here ({known}) or a folder")
     return folder.resolve()

@@ -6,24 +6,36 @@ where there is none to be used now. The shelf is authoritative: what is active t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Protocol
 
 GROUP = "grader.cases"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Active:
+    """The version that counts, and the package's sources (file -> sha256) when it was made the active one."""
+
+    version: str
+    sources: Mapping[str, str]
+
+
 class Shelf(Protocol):
     """Versions of cases, shared by several machines."""
 
-    def versions(self, slug: str) -> Mapping[str, bool]:
-        """Version -> whether it is the active one."""
+    def versions(self, slug: str) -> Collection[str]:
+        """All versions."""
+
+    def active(self, slug: str) -> Active | None:
+        """The version that counts, None where there is none."""
 
     def fetch(self, slug: str, version: str) -> Mapping[str, bytes]:
         """The files of one version by name."""
 
-    def put(self, slug: str, version: str, files: Mapping[str, bytes], *, activate: bool) -> None:
-        """Stores a version if it is new and activates it if asked to, in one step."""
+    def put(self, slug: str, active: Active, files: Mapping[str, bytes]) -> None:
+        """Stores a version if it is new and activates it, in one step."""
 
 
 def shared() -> Shelf | None:
