@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 import typer
 
+from grader import files
 from grader.cli_grade import started
 from grader.cli_verify import Tell, bar
 from grader.errors import CheckFailed, ProblemError, UsageError
@@ -97,4 +97,4 @@ def find_counterexamples(problem: Problem, wish: Wish, sandbox: Sandbox, progres
         keep(problem, found)
     except OSError as error:
         raise UsageError(f"{problem.root / FILE}: {error.strerror}: make it writable, or give --dry-run") from error
-    typer.echo(f"{os.path.relpath(problem.root / FILE)}: {len(found)} counterexamples are kept as cases")
+    typer.echo(f"{files.shown(problem.root / FILE)}: {len(found)} counterexamples are kept as cases")

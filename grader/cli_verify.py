@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,6 +10,7 @@ from dataclasses import replace
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from grader import files
 from grader.cli_grade import started
 
 
@@ -33,7 +33,7 @@ def verify_packages(slugs: Sequence[str], *, as_json: bool, seed: int | None, wi
 
             console.print(shown(report))
             for finding in report.findings:
-                file = os.path.relpath(folder / finding.file)
+                file = files.shown(folder / finding.file)
                 console.print(str(replace(finding, file=file)), markup=False, soft_wrap=True)
     return 0 if good else 1
 

@@ -16,6 +16,11 @@ STANDARD_INPUT = "-"
 _BYTES_PER_CHARACTER = 4  # no encoding needs more for what UTF-8 says in one byte
 
 
+def shown(path: Path) -> str:
+    """A path as a person would name it: from the current folder if it lies below, else in full."""
+    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
+
+
 def check(file: str) -> None:
     """Raises UsageError for what can't be read."""
     if file == STANDARD_INPUT:

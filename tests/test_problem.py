@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -385,3 +387,54 @@ def keys(record: Any) -> set[str]:
 def test_the_documentation_explains_every_key_and_no_other() -> None:
     """docs/problem-format.md has one row for each key of each table, and says rightly which are needed."""
     assert documented() == existing()
+
+
+def test_a_broken_package_hides_no_other(package: Path, tmp_path: Path) -> None:
+    """The catalogue has the sound ones; each broken one is told by its file; other folders are none."""
+    for name in ("broken", "wrong-name"):
+        shutil.copytree(package, tmp_path / name)
+    (tmp_path / "broken/problem.toml").write_text("title = ", encoding="utf-8")
+    (tmp_path / "no package").mkdir()
+    errors: list[ProblemError] = []
+
+    assert [found.slug for found in problems.catalogue(errors.append)] == ["add"]
+    assert [str(error).partition(": ")[0] for error in errors] == [
+        str(tmp_path / "broken/problem.toml"),
+        str(tmp_path / "wrong-name"),
+    ]
+
+
+def told_as_a_stranger() -> str:
+    """The first error of the catalogue for a user who owns nothing; empty if there is none."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setgroups([])
+            os.setresuid(65534, 65534, 65534)
+            errors: list[ProblemError] = []
+            problems.catalogue(errors.append)
+            os.write(writing, str(errors[0]).encode() if errors else b"")
+        except ProblemError as error:
+            os.write(writing, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    os.waitpid(pid, 0)
+    with os.fdopen(reading) as stream:
+        return stream.read()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a user who may not read")
+@pytest.mark.parametrize("shut", ["", "add", "add/problem.toml", "add/statement.md"])
+def test_what_may_not_be_read_is_told(package: Path, tmp_path: Path, shut: str) -> None:
+    """A folder or file that is closed to us is an error that names it, and never an absent problem."""
+    for place in [tmp_path, *tmp_path.parents]:
+        place.chmod(place.stat().st_mode | 0o055)
+    open_to_all = told_as_a_stranger()
+    (tmp_path / shut).chmod(0o600)
+    told = told_as_a_stranger()
+
+    assert open_to_all == ""
+    assert told.startswith(str(tmp_path / shut))
+    assert "Permission denied" in told

@@ -27,5 +27,8 @@ def make(slug: str) -> Path:
             path.write_text(text.replace(NAME, slug).replace(TITLE, slug.replace("_", " ").capitalize()))
         fresh.rename(place)
     except OSError as error:
-        raise UsageError(f"{error.filename or place}: {error.strerror}: let GRADER_PROBLEMS name a folder") from error
+        raise UsageError(
+            f"{error.filename or place}: {error.strerror}: let GRADER_PROBLEMS name a folder that can be written to "
+            "(in a container: docs/containers.md, A new problem)"
+        ) from error
     return place

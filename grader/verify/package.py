@@ -74,7 +74,7 @@ def verify(folder: Path, sandbox: Sandbox, options: Options | None = None) -> Re
     report = Report(slug=folder.name, folder=str(folder))
     try:
         problem = problems.load_folder(folder)
-        report = replace(report, findings=tuple(check_texts(problem)))
+        report = replace(report, loaded=True, findings=tuple(check_texts(problem)))
         code = load_code(problem)
         cases = draw_cases(problem, code, options.seed, options.without)
         report = _verified(problem, code, cases, report, (sandbox, options))

@@ -35,10 +35,11 @@ class Ingredient:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """A package's findings (none: verified) and what was measured."""
+    """A package's findings (none: verified) and what was measured. loaded: its files could be read."""
 
     slug: str
     folder: str
+    loaded: bool = False
     findings: tuple[Finding, ...] = ()
     cases: tuple[Case, ...] = ()
     trials: tuple[Trial, ...] = ()

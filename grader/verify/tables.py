@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
@@ -39,14 +40,16 @@ def shown(report: Report) -> RenderableType:
 
 
 def checks(report: Report) -> Table:
-    """A line for each check."""
+    """A line for each check that was tried, and one for how many were not."""
     table = plain_table("check", "", "measured")
     measured = dict(measurements(report))
-    for check in CHECKS:
-        count = sum(finding.check == check for finding in report.findings)
-        tried = report.trials or check in CHEAP
-        state = Text(f"{count} found", "bold red") if count else Text("ok", "green") if tried else Text("not tried")
+    found = Counter(finding.check for finding in report.findings)
+    tried = [check for check in CHECKS if report.trials or found[check] or (report.loaded and check in CHEAP)]
+    for check in tried:
+        state = Text(f"{found[check]} found", "bold red") if found[check] else Text("ok", "green")
         table.add_row(check, state, Text(measured.get(check, "")))
+    if untried := len(CHECKS) - len(tried):
+        table.add_row(f"{untried} more", Text("not tried"), Text("what is found has to be mended first"))
     return table
 
 

@@ -96,7 +96,7 @@ def test_changed_texts_are_shown_at_once(service: Running, problems: Path) -> No
 
 @pytest.mark.parametrize("text", ['title = "no end', 'nonsense = "key"\n'], ids=["no TOML", "unknown key"])
 def test_a_broken_package_harms_no_other(service: Running, problems: Path, text: str) -> None:
-    """The catalogue shows the others, which are graded, by a worker that starts too; the broken one is said to be so."""
+    """The catalogue shows the others, which are graded, also by a worker that starts now; it says so itself."""
     sound = (problems / "leaky/problem.toml").read_text(encoding="utf-8")
     (problems / "leaky/problem.toml").write_text(text + sound, encoding="utf-8")
     try:
