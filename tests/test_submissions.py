@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -53,6 +54,16 @@ def test_package_example(example: object, situ_glu: Problem, case_set: CaseSet, 
 
     assert grade.verdict in example.verdicts, grade.summary  # type: ignore[attr-defined]
     assert {one.mistake for one in grade.diagnosis} == set(example.mistakes)  # type: ignore[attr-defined]
+
+
+def test_too_long(situ_glu: Problem, case_set: CaseSet, sandbox: LocalSandbox, tmp_path: Path) -> None:
+    """A right source of 64 KiB is accepted; with one more byte it is refused, whatever the bytes are."""
+    right = expected("accepted")[0].path.read_bytes().rstrip() + b"\n#"
+    limit = situ_glu.limits.source_bytes
+    for more, verdict in ((0, "accepted"), (1, "compile_error")):
+        file = tmp_path / f"{more}.py"
+        file.write_bytes(right.ljust(limit + more, b"#"))
+        assert graded(situ_glu, case_set, file, sandbox).verdict == verdict
 
 
 def test_right_one_afterwards(situ_glu: Problem, case_set: CaseSet, sandbox: LocalSandbox) -> None:
