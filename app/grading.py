@@ -47,9 +47,7 @@ class Gradings:
     def prepare(self) -> None:
         """Has the cases ready that the canaries need; made where there are none."""
         torch.set_num_threads(1)
-        canary = self._canary_problem()
-        if canary:
-            self._cases.prepare(canary)
+        self._canary_problem()
 
     def prepare_others(self) -> None:
         """Has every problem's cases ready, after the first canaries; who submits before waits for them."""
@@ -120,7 +118,7 @@ class Gradings:
         """Whether an accepted and a wrong example of a problem that has both get their verdicts."""
         asked = self._canary_problem()
         if asked is None:
-            log.error("no problem has both an accepted and a wrong_answer example: canaries can't be graded")
+            log.error("canaries can't be graded: no sound problem has both an accepted and a wrong_answer example")
             return False
         try:
             return all(self._sings(asked, verdict, _example(asked, verdict) or "") for verdict in CANARIES)
@@ -128,9 +126,10 @@ class Gradings:
             self._heard.set()
 
     def _canary_problem(self) -> Problem | None:
-        """An easy one where there is one: its cases are made soonest."""
+        """One whose cases are ready: an easy one where there is one, since its cases are made soonest."""
         sound = sorted(self._catalogue.all(), key=lambda each: each.difficulty != "easy")
-        return next((each for each in sound if all(_example(each, verdict) for verdict in CANARIES)), None)
+        able = (each for each in sound if _has_examples(each))
+        return next((each for each in able if self._prepared(each)), None)
 
     def _sings(self, asked: Problem, expected: Verdict, source: str) -> bool:
         actual = engine.grade(asked, self._cases.active(asked), source, self._sandbox).verdict
@@ -165,6 +164,14 @@ def outward(case: CaseResult) -> CaseResult:
 
 def _own_case(asked: Problem, claim: Claim) -> Case | None:
     return custom_case(asked, json.loads(claim.inputs)) if claim.inputs else None
+
+
+def _has_examples(asked: Problem) -> bool:
+    try:
+        return all(_example(asked, verdict) for verdict in CANARIES)
+    except GraderError as error:
+        log.warning("the examples of %s can't be used: %s", asked.slug, error)
+        return False
 
 
 def _example(asked: Problem, verdict: Verdict) -> str | None:

@@ -30,7 +30,7 @@ from app.schemas import NewSubmissionBody
 from app.service import Backlog, Catalogue, Service
 from app.settings import Settings, from_environment
 from app.store import Store
-from grader.errors import GraderError
+from grader.errors import GraderError, ProblemError
 
 log = logging.getLogger(__name__)
 
@@ -109,7 +109,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
 
 def _base(settings: Settings) -> str:
-    return settings.public_url or f"http://{settings.host}:{settings.port}"
+    return settings.public_url or settings.address
 
 
 def _openapi(app: FastAPI) -> dict[str, object]:
@@ -180,6 +180,13 @@ def _add_errors(app: FastAPI) -> None:
     async def no_database(_: Request, error: Exception) -> JSONResponse:
         log.warning("the database does not answer: %s", error)
         return problem_response(503, "the database does not answer; try again", {"Retry-After": "2"})
+
+    @app.exception_handler(ProblemError)
+    async def broken_package(_: Request, error: ProblemError) -> JSONResponse:
+        log.error("a problem package is broken: %s", error)
+        return problem_response(
+            503, "this problem's package is broken; the service's log says how", {"Retry-After": "60"}
+        )
 
     @app.exception_handler(ConnectorException)
     @app.exception_handler(GraderError)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from types import FrameType
+from urllib.parse import urlsplit
 
 from app import postgres
 from app.settings import Settings
@@ -94,20 +95,10 @@ def serve(settings: Settings) -> None:
     try:
         with _alone(settings.data_dir), _started(settings) as children:
             _wait_until_ready(settings, children)
-            print(f"grader: ready after {time.monotonic() - began:.1f} s: {address(settings)} (/docs)", flush=True)
+            print(f"grader: ready after {time.monotonic() - began:.1f} s: {settings.address} (/docs)", flush=True)
             _supervise(settings, children)
     except Stopped:
         print("grader: stopped", flush=True)
-
-
-def address(settings: Settings) -> str:
-    """Where the API listens."""
-    host = _host(settings)
-    return f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
-
-
-def _host(settings: Settings) -> str:
-    return settings.host if settings.host not in {"0.0.0.0", "::"} else "127.0.0.1"
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:
@@ -180,7 +171,7 @@ def _wait_until_ready(settings: Settings, children: list[Child]) -> None:
 
 
 def _is_ready(settings: Settings) -> bool:
-    with closing(HTTPConnection(_host(settings), settings.port, timeout=2.0)) as connection:
+    with closing(HTTPConnection(urlsplit(settings.address).netloc, timeout=2.0)) as connection:
         try:
             connection.request("GET", "/readyz")
             return connection.getresponse().status == 200

@@ -49,6 +49,12 @@ class Settings(BaseModel):
     callback_backoff_s: float = Field(default=4.0, gt=0)
 
     @property
+    def address(self) -> str:
+        """Where a program of this machine reaches the API."""
+        host = "127.0.0.1" if self.host in {"0.0.0.0", "::"} else self.host
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+    @property
     def loopback(self) -> bool:
         """Whether only programs of this machine can connect."""
         try:

@@ -1,7 +1,8 @@
 """Makes cases: draws the inputs, computes what must come back and how exact it must be, and refuses what can't tell.
 
-A case in which zeros, a constant, one of the inputs or the untouched starter lies within the allowance tells nothing.
-It is drawn anew, from the next stream of its own; a recipe that keeps making such cases is an error of the package.
+A case in which zeros, one constant for several elements, one of the inputs or the untouched starter lies within the
+allowance tells nothing. It is drawn anew, from the next stream of its own; a recipe that keeps making such cases is an
+error of the package.
 """
 
 from __future__ import annotations
@@ -162,7 +163,7 @@ def why_not(case: Case, starter: Starter) -> str:
         return ""
     if not bool(expected.isfinite().all() and allowance.isfinite().all()):
         return "the answer or its allowance is not finite"
-    if float((expected - allowance).max()) <= float((expected + allowance).min()):
+    if expected.numel() > 1 and float((expected - allowance).max()) <= float((expected + allowance).min()):
         return "one constant is right everywhere"
     for what, junk in _junk(case, starter):
         if junk.shape == expected.shape and bool(((junk.detach().double() - expected).abs() <= allowance).all()):

@@ -3,6 +3,7 @@
 An explanation holds if every result of the right shape lies within its allowance: those that failed, and also those
 that passed (a mistake that would have shown there speaks against it). Where such code would raise, as with a wrong
 orientation and matrices that are not square, a result that passed says nothing and one that failed speaks against it.
+Where nothing holds, results with infinities or NaN, which some other fault brings, are left out of what failed.
 Formulas come in the order of preference, so the first that holds is named.
 """
 
@@ -46,6 +47,10 @@ def diagnose(
     told.sort(key=lambda name: (dtypes[name] not in ("float32", "float64"), name))
     order = [*told, *(name for name in results if name not in failed)]
     chosen = _first_that_holds(known, {name: results[name] for name in order}, len(told))
+    finite = [name for name in told if np.isfinite(results[name]).all()]
+    if chosen is None and 0 < len(finite) < len(told):
+        order, told = [*finite, *order[len(told) :]], finite
+        chosen = _first_that_holds(known, {name: results[name] for name in order}, len(told))
     return () if chosen is None else _describe(problem, known, chosen, (told, failed))
 
 

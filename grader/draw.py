@@ -63,7 +63,7 @@ class Draw:
 
     def uniform(self, shape: tuple[int, ...], low: float = -1.0, high: float = 1.0, bits: int = 16) -> Numbers:
         """Evenly spread in (low, high): the midpoints of 2^bits equal parts, so 0 never comes up in (-1, 1)."""
-        return low + (high - low) * (2 * self.whole(shape, bits) + 1) / 2.0 ** (bits + 1)
+        return np.asarray(low + (high - low) * (2 * self.whole(shape, bits) + 1) / 2.0 ** (bits + 1))
 
     def bell(self, shape: tuple[int, ...], spread: float = 1.0) -> Numbers:
         """Bell-shaped around 0, within +-3.5 `spread`, about the standard deviation: a sum of 4 uniforms."""
@@ -72,11 +72,11 @@ class Draw:
 
     def signs(self, shape: tuple[int, ...]) -> Numbers:
         """-1 and 1, equally likely."""
-        return 2 * self.whole(shape, 1) - 1
+        return np.asarray(2 * self.whole(shape, 1) - 1)
 
     def spread_signs(self, shape: tuple[int, ...], low: float, high: float) -> Numbers:
         """Magnitudes evenly spread in (low, high), signs at random."""
-        return self.signs(shape) * self.uniform(shape, low, high)
+        return np.asarray(self.signs(shape) * self.uniform(shape, low, high))
 
 
 def to_value(argument: Array | Scalar) -> TensorValue | Scalar:
@@ -86,11 +86,11 @@ def to_value(argument: Array | Scalar) -> TensorValue | Scalar:
 
 def tensor_value(array: Array) -> TensorValue:
     """Rounds the values to the dtype and lays them out in a storage of their own."""
-    rounded = torch.from_numpy(np.ascontiguousarray(array.values)).to(getattr(torch, array.dtype))
+    rounded = torch.from_numpy(np.array(array.values, order="C")).to(getattr(torch, array.dtype))
     laid = _LAY[array.layout](rounded)
     return TensorValue(
         dtype=array.dtype,
-        shape=tuple(array.values.shape),
+        shape=np.shape(array.values),
         strides=tuple(laid.stride()),
         data=storage_bytes(laid),
         requires_grad=array.requires_grad,

@@ -63,6 +63,8 @@ def _random(case: Case) -> str:
     if expected is None or allowance is None or not expected.numel():
         return ""
     low, high = float(expected.min()), float(expected.max())
+    if low == high:
+        low, high = -abs(high), abs(high)
     drawn = torch.from_numpy(Draw(b"junk", case.name.encode()).uniform(tuple(expected.shape), low, high + 1e-300))
     return "random numbers pass" if bool(((drawn - expected).abs() <= allowance).all()) else ""
 

@@ -75,6 +75,8 @@ def shown_by(plan: Plan) -> Iterator[str]:
         "far_out": plan.far,
         f"input_{len(plan.lead) + 1}d": True,
         "no_tokens": 0 in plan.lead,
+        "one_row": plan.lead == (1,),
+        "caps_equal": len(set(numbers)) < len(numbers),
         "d_ff_equals_d_model": plan.d_ff == plan.d_model,
         "narrow": plan.d_ff == 1,
         f"{plan.x}_input": plan.x != "contiguous",
@@ -93,6 +95,7 @@ SQUARE = Plan(lead=(4,), d_model=6, d_ff=6, caps=with_caps(25, 4.0), gates=12.0,
 VECTOR = Plan(lead=(), d_model=7, d_ff=4, caps=with_caps(0.75, 0.5), gates=1.5, ups=1.0)
 TRACKED = Plan(lead=(2, 2), d_model=5, d_ff=6, gates=2.0, ups=8.0, caps=with_caps(3.0, 10.0), requires_grad=True)
 FAR = Plan(lead=(2, 1, 3), d_model=4, d_ff=6, gates=8.0, ups=50.0, far=True)
+ROW = Plan(lead=(1,), d_model=3, d_ff=4, caps=with_caps(3.5, 3.5), gates=5.0, ups=6.0, x="expanded")
 NARROW = Plan(lead=(5,), d_model=3, d_ff=1)
 NOTHING = Plan(lead=(2, 0), d_model=4, d_ff=3)
 LARGE = Plan(lead=(2, 32), d_model=64, d_ff=192, ups=12.0)
@@ -109,6 +112,9 @@ INGREDIENTS = {
     "no_tokens": DTYPES,
     "d_ff_equals_d_model": DTYPES,  # widths that are mixed up
     "narrow": DTYPES,  # squeeze
+    "one_row": DTYPES,
+    "caps_equal": DTYPES,
+    "expanded_input": DTYPES,
     "strided_input": DTYPES,
     "transposed_input": DTYPES,
     "requires_grad": GRADIENTS,
@@ -145,5 +151,6 @@ def hidden(dtype: str) -> Iterator[Recipe]:
     yield recipe(f"small-caps-{dtype}", VECTOR, "", dtype)
     yield recipe(f"tracked-{dtype}", TRACKED, "", dtype, backward=graded)
     yield recipe(f"far-out-{dtype}", FAR, "", dtype)
+    yield recipe(f"one-row-{dtype}", ROW, "", dtype)
     yield recipe(f"one-unit-{dtype}", NARROW, "", dtype)
     yield recipe(f"nothing-in-it-{dtype}", NOTHING, "", dtype)

@@ -18,7 +18,11 @@ INGREDIENTS = {
     "one_feature": ("float32",),
     "square": ("float32",),  # the weight along the wrong dimension
     "empty": ("float32",),
-    "strided": ("float32",),
+    "strided": ("float32", "float16"),
+    "transposed": ("bfloat16",),  # view
+    "four_dimensions": ("bfloat16",),
+    "one_row": ("float64",),  # squeeze
+    "zero_weight": ("float64",),  # x / weight
     "large": ("float32",),
     "same_memory": ("float32",),
     "requires_grad": ("float32",),
@@ -34,7 +38,7 @@ def arguments(
     layout: str,
     scale: float,
     centre: float,
-    zeros: bool,
+    zeros: str,
     grad: bool,
     **named: Any,
 ) -> Callable[[Draw], Arguments]:
@@ -42,11 +46,16 @@ def arguments(
 
     def drawn(draw: Draw) -> Arguments:
         values = scale * (draw.bell(shape) + centre)
-        if zeros:
+        if zeros == "token":
             values[0] = 0.0
         weight = draw.uniform(shape[-1:], 0.25, 2.0) * draw.signs(shape[-1:])
+        if zeros == "weight":
+            weight[1] = 0.0
         x = Array(values=values, dtype=dtype, layout=layout, requires_grad=grad)
-        return Arguments(args=(x, Array(values=weight, dtype=dtype, requires_grad=grad)), kwargs=named)
+        scale_by = Array(
+            values=weight, dtype=dtype, layout="strided" if layout == "strided" else "contiguous", requires_grad=grad
+        )
+        return Arguments(args=(x, scale_by), kwargs=named)
 
     return drawn
 
@@ -60,7 +69,7 @@ def recipe(
     layout: str = "contiguous",
     scale: float = 1.0,
     centre: float = 0.0,
-    zeros: bool = False,
+    zeros: str = "",
     given: dict[str, Any] | None = None,
     grad: bool = False,
     **more: Any,
@@ -75,7 +84,7 @@ def recipes() -> Iterator[Recipe]:
     yield recipe("first-example", shape=(2, 4), visibility="public")
     yield recipe("new-values-in-the-same-memory", "same_memory", (2, 4), visibility="public", same_memory=True)
     yield recipe("another-eps", "other_eps", (3, 5), given={"eps": 0.5}, visibility="public")
-    yield recipe("a-token-of-zeros", "zero_token", (3, 4), zeros=True, visibility="public")
+    yield recipe("a-token-of-zeros", "zero_token", (3, 4), zeros="token", visibility="public")
     yield recipe("small-entries", "small", (3, 4), "bfloat16", scale=0.001, visibility="public")
     yield recipe("large-entries", "wide", (3, 4), "float16", scale=400.0, visibility="public")
     for dtype in DTYPES:
@@ -86,7 +95,7 @@ def recipes() -> Iterator[Recipe]:
     yield recipe("wide-float16", "wide", (5, 8), "float16", scale=500.0)
     yield recipe("wide-again-float16", "wide", (2, 3, 8), "float16", scale=1000.0, given={"eps": 1})
     for dtype in ("float32", "float16"):
-        yield recipe(f"zeros-inside-{dtype}", "zero_token", (3, 5), dtype, zeros=True)
+        yield recipe(f"zeros-inside-{dtype}", "zero_token", (3, 5), dtype, zeros="token")
     yield recipe("one-token", "one_token", (9,), given={"eps": 0.25})
     yield recipe("one-feature", "one_feature", (5, 1), given={"eps": 0.125})
     yield recipe("as-many-tokens-as-features", "square", (6, 6))
@@ -95,6 +104,10 @@ def recipes() -> Iterator[Recipe]:
     yield recipe("no-tokens", "empty", (2, 0, 3))
     yield recipe("transposed-input", "strided", (5, 4), layout="transposed")
     yield recipe("every-second-element", "strided", (3, 4, 6), layout="strided")
+    yield recipe("transposed-sequences", "transposed four_dimensions", (1, 2, 3, 4), "bfloat16", layout="transposed")
+    yield recipe("every-second-element-again", "strided", (3, 2, 5), "float16", layout="strided", grad=True)
+    yield recipe("one-row", "one_row", (1, 6), "float64", grad=True)
+    yield recipe("weight-of-zeros", "zero_weight", (3, 5), "float64", zeros="weight")
     yield recipe("requires-grad", "requires_grad", (4, 3), grad=True, backward=True)
     yield recipe("realistic-size", "large", (64, 1024))
     yield recipe("device-cuda", "device", (3, 11), kind="device", mode=Mode.FAKE)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+FACTOR = 8
+
 
 def reference(x: Tensor, weight: Tensor, eps: float = 1e-6) -> Tensor:
     """weight x / sqrt(mean(x^2) + eps) over the last dimension; float64, of x's shape [..., d]."""
@@ -21,13 +23,14 @@ def unit(result: Tensor, features: int, dtype: str) -> Tensor:
 
     The mean square has only positive terms, so its relative error is at most that of a square and of a pairwise sum,
     1 + log2(d) roundings, which the root halves; the root and two products add three more. All this is in float32
-    (float64 inputs may be computed so too). The cast to dtype rounds once more; the weight may be multiplied after it,
-    which the factor 8 leaves room for.
+    (float64 inputs may be computed so too). The cast to a half type rounds once more, and once again where the weight
+    is multiplied after it: of these two, half an eps each, 8 units allow no more.
     """
     working = torch.finfo(torch.float32).eps / 2
     steps = 3.5 + torch.log2(torch.tensor(float(max(features, 1)))).item() / 2
     final = torch.finfo(getattr(torch, dtype))
-    return (steps * working + final.eps / 2) * result.abs() + final.smallest_normal * final.eps / 2
+    casts = final.eps / FACTOR if final.eps > 2 * working else working
+    return (steps * working + casts) * result.abs() + final.smallest_normal * final.eps / 2
 
 
 def quantities(x: Tensor, weight: Tensor, eps: float = 1e-6) -> dict[str, Tensor]:

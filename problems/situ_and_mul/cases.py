@@ -69,6 +69,8 @@ def shown_by(plan: Plan) -> Iterator[str]:
         "up_capped": caps.get("linear_beta") is not None,
         "exact_zeros": plan.zeros,
         "no_tokens": 0 in plan.lead,
+        "one_row": plan.lead == (1,),
+        "caps_equal": len(set(caps.values())) < len(caps),
         "d_ff_one": plan.d_ff == 1,
         f"input_{len(plan.lead) + 1}d": True,
         f"{plan.layout}_input": plan.layout != "contiguous",
@@ -82,6 +84,7 @@ DEFAULT = Plan(lead=(2, 3), d_ff=4, gates=2.0, layout="expanded")
 BOTH = Plan(lead=(5,), d_ff=3, gates=6.0, ups=40.0, named=(("beta", 6.5), ("linear_beta", 12)), layout="strided")
 UNCAPPED = Plan(lead=(2, 1, 3), d_ff=4, caps=(3, None), layout="transposed")
 VECTOR = Plan(lead=(), d_ff=6, caps=(0.75,), named=(("linear_beta", 0.5),), gates=1.5, ups=1.0)
+ROW = Plan(lead=(1,), d_ff=5, named=(("beta", 3.5), ("linear_beta", 3.5)), gates=5.0, ups=6.0)
 NARROW = Plan(lead=(6,), d_ff=1, named=(("beta", 5.0), ("linear_beta", None)), requires_grad=True)
 ZEROS = Plan(lead=(4,), d_ff=5, caps=(2.5, 8.0), zeros=True)
 FAR = Plan(lead=(2, 4), d_ff=3, gates=400.0, ups=900.0, caps=(4.0, 25.0))
@@ -104,6 +107,8 @@ INGREDIENTS = {
     "input_3d": DTYPES,
     "input_4d": DTYPES,
     "no_tokens": DTYPES,
+    "one_row": DTYPES,  # squeeze
+    "caps_equal": DTYPES,
     "d_ff_one": DTYPES,
     "strided_input": DTYPES,  # view
     "transposed_input": DTYPES,
@@ -144,6 +149,7 @@ def hidden(dtype: str) -> Iterator[Recipe]:
     yield recipe(f"both-by-keyword-{dtype}", BOTH, half, dtype)
     yield recipe(f"up-left-alone-{dtype}", UNCAPPED, half, dtype)
     yield recipe(f"small-caps-{dtype}", VECTOR, half, dtype)
+    yield recipe(f"one-row-{dtype}", ROW, half, dtype)
     yield recipe(f"narrow-{dtype}", NARROW, half, dtype)
     yield recipe(f"zeros-inside-{dtype}", ZEROS, half, dtype)
     yield recipe(f"far-out-{dtype}", FAR, "far_out", dtype)

@@ -23,7 +23,8 @@ def rounding(gate_up: Tensor, beta: float = 1.0, linear_beta: float | None = Non
     All in float32's eps: with t = tanh(g/b), s = sigmoid(g), w = |bounded up|, the relative errors of g and u as the
     function carries them (|g f_g| + |u f_u|), the result's own |f|, and the absolute errors of tanh and sigmoid, which
     2 sigmoid(2z) - 1 and (1 + tanh(z/2)) / 2 have: b s w + b |t| w, and b |t| s c for the up branch with cap c. Last
-    the rounding to a half type, of which 8 units allow one and no more (an eighth of eps), and its smallest subnormal.
+    the rounding to a half type, half of eps at most, of which 8 units allow one and a quarter, and its smallest
+    subnormal.
     """
     info = torch.finfo(getattr(torch, dtype))
     gate, up = gate_up.chunk(2, dim=-1)
@@ -33,7 +34,7 @@ def rounding(gate_up: Tensor, beta: float = 1.0, linear_beta: float | None = Non
     by_up = (beta * t * s).abs() * slope * up.abs()
     absolute = beta * s * size + beta * t.abs() * size + (beta * t * s).abs() * (linear_beta or 0.0)
     result = (beta * t * s).abs() * size
-    last = info.eps / FACTOR * result if info.eps > WIDE else 0.0
+    last = 0.625 * info.eps / FACTOR * result if info.eps > WIDE else 0.0
     tiny = max(1.0, beta * (linear_beta or 1.0)) * info.smallest_normal * info.eps
     return WIDE * (by_gate + by_up + result + absolute) + last + tiny
 

@@ -104,7 +104,8 @@ def shown_by(plan: Plan) -> Iterator[str]:
     if not numbers:
         yield "caps_default"
     tokens = math.prod(plan.lead)
-    yield from (tag for tag, given in (("zero_tokens", tokens == 0), ("one_token", tokens == 1)) if given)
+    counts = (("zero_tokens", tokens == 0), ("one_token", tokens == 1), ("one_row", plan.lead == (1,)))
+    yield from (tag for tag, given in counts if given)
     yield from (tag for tag, given in (("d_ff_one", plan.d_ff == 1), ("d_in_one", plan.d_in == 1)) if given)
     yield from (tag for tag, given in (("exact_zeros", plan.zeros), ("requires_grad", plan.requires_grad)) if given)
 
@@ -150,7 +151,8 @@ INGREDIENTS = {
     "input_4d": DTYPES,
     "zero_tokens": DTYPES,  # stacks and reductions of nothing
     "one_token": DTYPES,  # squeeze
-    "d_ff_one": DTYPES,
+    "one_row": ("float64", "bfloat16"),
+    "d_ff_one": ("float32", "float16"),
     "d_in_one": ("float64",),
     "transposed_input": DTYPES,  # view
     "strided_input": DTYPES,
@@ -184,10 +186,14 @@ def hidden(dtype: str) -> Iterator[Recipe]:
     if dtype == "bfloat16":
         yield recipe(f"same-memory-{dtype}", ORDINARY, "same_memory ordinary_gates", dtype, same_memory=True)
     yield recipe(f"exchanged-caps-{dtype}", ONE_TOKEN, "caps_swapped_size", dtype)
-    yield recipe(f"extremes-{dtype}", EXTREME, "extreme", dtype)
-    yield recipe(f"zeros-inside-{dtype}", ZEROS, "caps_below_one", dtype)
+    grad = dtype == "float32"  # gradients that are NaN where values are not
+    yield recipe(f"extremes-{dtype}", replace(EXTREME, requires_grad=grad), "extreme", dtype)
+    yield recipe(f"zeros-inside-{dtype}", replace(ZEROS, requires_grad=grad), "caps_below_one", dtype)
     yield recipe(f"square-projections-{dtype}", SQUARE, "caps_equal", dtype)
-    yield recipe(f"narrow-projections-{dtype}", NARROW, "ordinary_gates", dtype)
+    if dtype in INGREDIENTS["d_ff_one"]:
+        yield recipe(f"narrow-projections-{dtype}", NARROW, "ordinary_gates", dtype)
+    else:
+        yield recipe(f"one-row-{dtype}", replace(NARROW, lead=(1,), d_ff=7), "ordinary_gates", dtype)
     yield recipe(f"empty-input-{dtype}", NO_TOKENS, "", dtype)
 
 

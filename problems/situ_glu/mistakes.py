@@ -111,22 +111,19 @@ def singles() -> Iterator[tuple[tuple[str, ...], Formula]]:
 
 
 def pairs() -> Iterator[tuple[tuple[str, ...], Formula]]:
-    """Two mistakes at once, in the list's order; two disguises only where each is for one branch."""
-    for (first, ours), (second, theirs) in combinations(MISTAKES.items(), 2):
-        for a, b in product(ours, theirs):
-            both, plain = merged(a, b), a is ours[0] or b is theirs[0]
-            if both is not None and (plain or of_one_branch(a, b)) and both.get("joint", "all") == "all":
-                yield (first, second), simplified(replace(Formula(), **both))
-
-
-def of_one_branch(*changes: Change) -> bool:
-    return all(len(change) == 1 and {key.partition("_")[0] for key in change} < {"gate", "up"} for change in changes)
+    """Two mistakes at once: those in their plain forms first, then with one disguise, then with two; in list order."""
+    for disguises in (0, 1, 2):
+        for (first, ours), (second, theirs) in combinations(MISTAKES.items(), 2):
+            for a, b in product(ours, theirs):
+                both = merged(a, b)
+                if both is not None and (a is not ours[0]) + (b is not theirs[0]) == disguises:
+                    yield (first, second), simplified(replace(Formula(), **both))
 
 
 def merged(a: Change, b: Change) -> Change | None:
     """Both changes. Of two bounds for one branch the one further from the truth stays; None if they can't combine."""
     clashes = {key for key in a.keys() & b.keys() if a[key] != b[key]}
-    if not all(key.endswith("_bound") for key in clashes):
+    if not all(key.endswith("_bound") for key in clashes) or {**a, **b}.get("joint", "all") != "all":
         return None
     return {**a, **b, **{key: max(a[key], b[key], key=BOUNDS.index) for key in clashes}}
 

@@ -64,6 +64,8 @@ def shown_by(plan: Plan) -> Iterator[str]:
         "far_beyond": plan.far,
         "exact_zeros": plan.zeros,
         "no_elements": 0 in plan.shape,
+        "no_dimension": not plan.shape,
+        "ones": 1 in plan.shape[:1] and 1 in plan.shape[-1:],
         "one_dimension": len(plan.shape) == 1,
         "four_dimensions": len(plan.shape) == 4,
         f"{plan.layout}_input": plan.layout != "contiguous",
@@ -91,6 +93,8 @@ INGREDIENTS = {
     "exact_zeros": DTYPES,  # tanh(z) / z
     "small_beside_cap": ("float32", "float64"),  # coarse approximations
     "no_elements": DTYPES,
+    "no_dimension": ("float32", "bfloat16"),  # rows that are looped over
+    "ones": ("float64", "float16"),  # squeeze
     "one_dimension": DTYPES,
     "four_dimensions": DTYPES,
     "strided_input": DTYPES,  # view
@@ -121,6 +125,8 @@ def recipes() -> Iterator[Recipe]:
         yield recipe(f"far-out-{dtype}", FAR, dtype=dtype)
         yield recipe(f"zeros-and-more-{dtype}", replace(ZEROS, cap=9.5), dtype=dtype)
         yield recipe(f"nothing-in-it-{dtype}", EMPTY, dtype=dtype)
+        least = () if dtype in ("float32", "bfloat16") else (1, 3, 1)
+        yield recipe(f"least-{dtype}", replace(AROUND, shape=least, cap=1.5), dtype=dtype)
         yield recipe(f"tracked-{dtype}", TRACKED, dtype=dtype)
         yield recipe(f"repeated-rows-{dtype}", EXPANDED, dtype=dtype)
     yield recipe("small-beside-the-cap-float32", replace(AROUND, cap=1000.0, spread=0.05), "small_beside_cap")

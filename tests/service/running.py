@@ -81,6 +81,13 @@ class Running:
         """Starts a worker; `wait_ready` waits for one."""
         return self.start(name, "app.worker")
 
+    def restart_worker(self, before: Callable[[], object] = lambda: None) -> None:
+        """Ends the worker, does something while there is none, and starts another."""
+        self.processes["worker"].terminate()
+        self.processes.pop("worker").wait(60)
+        before()
+        self.start_worker()
+
     def wait_ready(self) -> None:
         """Until a live worker has graded its canaries."""
         wait_until(lambda: self.answers("/readyz"), "the service is ready", 120)

@@ -58,6 +58,10 @@ def right_leaky(problems: Path) -> str:
     return (problems / "leaky/submissions/accepted/where.py").read_text(encoding="utf-8")
 
 
+def right_soft_cap(problems: Path) -> str:
+    return next((problems / "soft_cap/submissions/accepted").glob("*.py")).read_text(encoding="utf-8")
+
+
 def edit(file: Path, old: str, new: str) -> None:
     """Replaces a text in a file, which has to be there."""
     text = file.read_text(encoding="utf-8")
@@ -70,11 +74,8 @@ def test_a_changed_reference_counts_at_once(service: Running, problems: Path) ->
     before = graded(service, "leaky", right_leaky(problems))
     edit(problems / "leaky/reference.py", REFERENCE, CHANGED)
     changed = graded(service, "leaky", right_leaky(problems))
-    service.processes["worker"].terminate()
-    service.processes.pop("worker").wait(60)
     edit(problems / "leaky/reference.py", CHANGED, REFERENCE)
-    shutil.rmtree(service.data_dir / "cases")
-    service.start_worker()
+    service.restart_worker(before=lambda: shutil.rmtree(service.data_dir / "cases"))
     back = graded(service, "leaky", right_leaky(problems))
 
     assert [record["verdict"] for record in (before, changed, back)] == ["accepted", "wrong_answer", "accepted"]
@@ -94,6 +95,26 @@ def test_changed_texts_are_shown_at_once(service: Running, problems: Path) -> No
     assert all(f"hanged {what}" in shown for what in ("statement", "starter", "title"))
 
 
+@pytest.mark.parametrize(
+    ("file", "text"), [("reference.py", "def ("), ("cases.py", "1 / 0"), ("submissions.toml", "x =")]
+)
+def test_broken_code_is_no_fault_of_a_learner(service: Running, problems: Path, file: str, text: str) -> None:
+    """Until it is mended its submissions end as our error; others are graded, also by a worker that starts now."""
+    path = problems / "leaky" / file
+    sound = path.read_bytes() if path.exists() else b""
+    path.write_text(text, encoding="utf-8")
+    try:
+        service.restart_worker()
+        other = graded(service, "soft_cap", right_soft_cap(problems))
+        own = graded(service, "leaky", right_leaky(problems))
+    finally:
+        path.write_bytes(sound)
+
+    assert other["verdict"] == "accepted"
+    assert own["verdict"] == ("accepted" if file == "submissions.toml" else "internal_error")
+    assert graded(service, "leaky", right_leaky(problems))["verdict"] == "accepted"
+
+
 @pytest.mark.parametrize("text", ['title = "no end', 'nonsense = "key"\n'], ids=["no TOML", "unknown key"])
 def test_a_broken_package_harms_no_other(service: Running, problems: Path, text: str) -> None:
     """The catalogue shows the others, which are graded, also by a worker that starts now; it says so itself."""
@@ -103,18 +124,15 @@ def test_a_broken_package_harms_no_other(service: Running, problems: Path, text:
         shown = httpx.get(f"{service.address}/api/v1/problems")
         broken = httpx.get(f"{service.address}/api/v1/problems/leaky")
         refused = httpx.post(f"{service.address}/api/v1/submissions", json={"problem": "leaky", "source": "x"})
-        service.processes["worker"].terminate()
-        service.processes.pop("worker").wait(60)
-        service.start_worker()
-        right = (problems / "soft_cap/submissions/accepted").glob("*.py")
-        record = graded(service, "soft_cap", next(right).read_text(encoding="utf-8"))
+        service.restart_worker()
+        record = graded(service, "soft_cap", right_soft_cap(problems))
     finally:
         (problems / "leaky/problem.toml").write_text(sound, encoding="utf-8")
 
     assert [problem["slug"] for problem in shown.json()] == ["soft_cap"]
     assert broken.status_code == refused.status_code == 503
     assert broken.headers["content-type"] == "application/problem+json"
-    assert "leaky" in broken.json()["detail"]
+    assert "package is broken" in broken.json()["detail"]
     assert str(problems) not in broken.text
     assert record["verdict"] == "accepted"
     assert "problem.toml" in service.log("api")

@@ -45,6 +45,7 @@ class Child:
     keywords: dict[str, Any] = field(default_factory=dict)
     layouts: dict[str, Any] = field(default_factory=dict)
     moved: dict[str, tensors.Pair] = field(default_factory=dict)
+    instance: Any = None
 
 
 def eager_compile(model: Any = None, **_options: Any) -> Any:
@@ -194,7 +195,9 @@ def _value(child: Child, name: str, value: Any, mode: str) -> Any:
 
 
 def _instance(child: Child, request: dict[str, Any]) -> Any:
-    module = child.entry(**request["init"])
+    """A new module with the weights; for a call in the same memory the last one again, with other weights."""
+    again = request["same_memory"] and child.instance is not None
+    module = child.instance = child.instance if again else child.entry(**request["init"])
     state = {name: tensors.make(spec, child.arena, "real", child.device)[0] for name, spec in request["state"].items()}
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"{child.entry.__name__} is no torch.nn.Module")

@@ -1,0 +1,7 @@
+import torch
+
+
+def situ_glu(input_tensor, gate_projection, up_projection, gate_cap=4.0, up_cap=25.0):
+    g, u = input_tensor @ gate_projection.T, input_tensor @ up_projection.T
+    e = torch.exp(g)
+    return gate_cap * torch.tanh(g / gate_cap) * e / (1 + e) * u
