@@ -67,5 +67,5 @@ LABEL org.opencontainers.image.title="grader-service"
 USER grader
 WORKDIR /data
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["python", "-I", "-S", "-c", \
-    "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/healthz', timeout=4)"]
+    "import os, urllib.request as r; r.urlopen(f'http://127.0.0.1:{os.environ.get(\"GRADER_PORT\", 8000)}/healthz', timeout=4)"]
 CMD ["python", "-m", "app.main"]
