@@ -21,7 +21,7 @@ class CaseStore:
         self._prepared: dict[str, object] = {}
         self._lock = threading.Lock()
 
-    def prepare(self, problem: Problem) -> CaseSet:
+    def _prepare(self, problem: Problem) -> CaseSet:
         """Has the active version ready: made where there is none, and anew where the package has changed since."""
         state = package.state(problem)  # before: what changes meanwhile is seen next time
         case_set = case_store.load_active(problem)
@@ -36,9 +36,9 @@ class CaseStore:
         known: which one is active, for who knows.
         """
         if self._prepared.get(problem.slug) != package.state(problem):
-            return self.prepare(problem)
+            return self._prepare(problem)
         version = known or self._active(problem.slug)
-        return self.version(problem, version) if version else self.prepare(problem)
+        return self.version(problem, version) if version else self._prepare(problem)
 
     def _active(self, slug: str) -> str | None:
         active = self._shelf.active(slug)

@@ -58,7 +58,7 @@ class Gradings:
 
     def _prepared(self, problem: Problem) -> bool:
         try:
-            self._cases.prepare(problem)
+            self._cases.active(problem)
         except GraderError as error:
             log.warning("the cases of %s are not ready: %s", problem.slug, error)
             return False
