@@ -142,10 +142,10 @@ MIXED = (
 
 
 def left_over(sandbox: LocalSandbox) -> tuple[int, int, int, int]:
-    """Processes, descriptors, temporary folders and mounts of this process and all below it."""
+    """Processes and descriptors of this process and all below it; folders and mounts in the sandbox's folder."""
     family = [psutil.Process(), *psutil.Process().children(recursive=True)]
-    mounts = Path(f"/proc/{guest(sandbox).pid}/mounts").read_text(encoding="utf-8").count("\n")
     assert sandbox._guest.folder is not None
+    mounts = Path(f"/proc/{guest(sandbox).pid}/mounts").read_text(encoding="utf-8").count(f" {sandbox._guest.folder}/")
     folders = len(list(sandbox._guest.folder.glob("**/*")))
     return len(family), sum(one.num_fds() for one in family), folders, mounts
 
