@@ -20,7 +20,8 @@ _requires_grad, _grad_fn = vars(_C)["requires_grad"].__get__, vars(_C)["grad_fn"
 _is_nested, _is_quantized = vars(_C)["is_nested"].__get__, vars(_C)["is_quantized"].__get__
 _stride, _data_ptr, _offset, _storage = _C.stride, _C.data_ptr, _C.storage_offset, _C.untyped_storage
 _detach, _contiguous, _cpu, _resolve = _C.detach, _C.contiguous, _C.cpu, torch.resolve_neg
-_copy = _C.copy_
+_copy, _to, _set, _track = _C.copy_, _C.to, _C.set_, _C.requires_grad_
+_empty, _empty_strided, _from_buffer = torch.empty, torch.empty_strided, torch.frombuffer
 _dtype_name = str
 _storage_bytes = torch.UntypedStorage.nbytes
 PLAIN: set[type] = {torch.Tensor, torch.nn.Parameter}
@@ -41,12 +42,12 @@ def make(spec: dict[str, Any], arena: mmap.mmap, mode: str, device: str) -> tupl
     pair: Pair | None = None
     if mode == "real":
         here = _over_memory(spec, arena, dtype)
-        there = here.to(device)
-        tensor = torch.empty(0, dtype=dtype, device=there.device).set_(there.untyped_storage(), 0, shape, strides)
+        there = _to(here, device)
+        tensor = _set(_empty(0, dtype=dtype, device=device), _storage(there), 0, shape, strides)  # a view of nothing
         pair = None if there is here else (there, here)
     else:
-        tensor = torch.empty_strided(shape, strides, dtype=dtype, device="meta" if mode == "meta" else "cuda")
-    return (tensor.requires_grad_() if spec["requires_grad"] else tensor), pair
+        tensor = _empty_strided(shape, strides, dtype=dtype, device="meta" if mode == "meta" else "cuda")
+    return (_track(tensor) if spec["requires_grad"] else tensor), pair
 
 
 def copy_all(pairs: Iterable[Pair]) -> None:
@@ -57,8 +58,8 @@ def copy_all(pairs: Iterable[Pair]) -> None:
 
 def _over_memory(spec: dict[str, Any], arena: mmap.mmap, dtype: torch.dtype) -> torch.Tensor:
     if not spec["bytes"]:
-        return torch.empty(0, dtype=dtype, device="cpu")  # the submission may have set another default
-    return torch.frombuffer(arena, dtype=dtype, count=spec["bytes"] // dtype.itemsize, offset=spec["offset"])
+        return _empty(0, dtype=dtype, device="cpu")  # the submission may have set another default
+    return _from_buffer(arena, dtype=dtype, count=spec["bytes"] // dtype.itemsize, offset=spec["offset"])
 
 
 def layout(tensor: torch.Tensor) -> list[Any]:
