@@ -91,7 +91,8 @@ Value = TensorValue | Scalar
 class Call:
     """One call of the learner's function (or module); holds inputs only, never anything expected.
 
-    same_memory: the previous call's tensors are filled with this call's values and passed again.
+    same_memory: the previous call's tensors are filled with this call's values and passed again; a module is called
+    again, with this call's weights.
     backward: afterwards the result's sum is differentiated, to see whether gradients flow and are finite;
         with `want_gradients` their bytes come back too.
     init, state: for modules: the constructor's arguments and the `state_dict` to load strictly.
