@@ -196,8 +196,8 @@ def _value(child: Child, name: str, value: Any, mode: str) -> Any:
 
 def _instance(child: Child, request: dict[str, Any]) -> Any:
     """A new module with the weights; for a call in the same memory the last one again, with other weights."""
-    again = request["same_memory"] and child.instance is not None
-    module = child.instance = child.instance if again else child.entry(**request["init"])
+    kept, child.instance = child.instance if request["same_memory"] else None, None
+    module = child.instance = child.entry(**request["init"]) if kept is None else kept
     state = {name: tensors.make(spec, child.arena, "real", child.device)[0] for name, spec in request["state"].items()}
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"{child.entry.__name__} is no torch.nn.Module")
