@@ -38,6 +38,7 @@ def confined(confinement: confine.Confinement, folder: Path) -> dict[str, str]:
     if pid == 0:
         try:
             uid = UID if os.geteuid() == 0 else os.geteuid()
+            os.chdir(folder)
             confine.confine(confinement, folder=str(folder), uid=uid, handshake=theirs)
             os.write(writing, json.dumps({name: tried(action) for name, action in ATTEMPTS.items()}).encode())
         except BaseException as error:
@@ -65,6 +66,14 @@ def tried(action: Callable[[], object]) -> str:
     return "worked"
 
 
+def listening(kind: int, name: str) -> socket.socket:
+    """A unix socket that listens under this name."""
+    made = socket.socket(socket.AF_UNIX, kind)
+    made.bind(name)
+    made.listen()
+    return made
+
+
 ATTEMPTS: dict[str, Callable[[], object]] = {
     "own name": lambda: os.write(os.open(f"/proc/self/task/{os.getpid()}/comm", os.O_RDWR), b"cuda"),
     "memory file": lambda: os.memfd_create("cuda"),
@@ -74,19 +83,27 @@ ATTEMPTS: dict[str, Callable[[], object]] = {
     "first": lambda: Path("/proc/1/status").read_text(),
     "users": lambda: Path("/etc/passwd").read_text(),
     "other devices": lambda: os.open("/dev/full", os.O_RDONLY),
-    "socket": lambda: socket.socket(socket.AF_UNIX),
+    "driver's socket": lambda: listening(socket.SOCK_SEQPACKET, "\0cuda-uvmfd-test"),
+    "stream": lambda: socket.socket(socket.AF_UNIX, socket.SOCK_STREAM),
+    "datagrams": lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM),
+    "network": lambda: socket.socket(socket.AF_INET),
+    "pair": lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET),
+    "socket with a name": lambda: listening(socket.SOCK_SEQPACKET, "named"),
+    "connect": lambda: socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect("\0cuda-uvmfd-parent"),
+    "accept": lambda: listening(socket.SOCK_SEQPACKET, "\0cuda-uvmfd-accept").accept(),
     "program": lambda: os.execv("/bin/true", ["true"]),
     "signal": lambda: os.kill(os.getppid(), 0),
 }
-REFUSED = {"parent", "first", "users", "other devices", "socket", "program", "signal"}
+SOCKETS = {"stream", "datagrams", "network", "pair", "socket with a name", "connect", "accept"}
+REFUSED = {"parent", "first", "users", "other devices", "program", "signal"} | SOCKETS
 
 
 def test_rules_with_a_gpu(folder: Path) -> None:
-    """Own thread names, files in memory, ioctls and the machine's description are open; all the rest is refused."""
+    """Own thread names, memory files, ioctls, the machine's description and a socket that nobody reaches are open."""
     told = confined(confine.prepare(gpu_calls=gpu.EXTRA_CALLS, gpu_rules=gpu.rules), folder)
 
     assert {name for name, what in told.items() if what == "PermissionError"} == REFUSED
-    assert (told["own name"], told["memory file"], told["machine"]) == ("worked",) * 3
+    assert (told["own name"], told["memory file"], told["machine"], told["driver's socket"]) == ("worked",) * 4
     assert told["driver's ioctl"] == "OSError"  # that device knows no such ioctl: the call got to it
 
 
@@ -95,7 +112,7 @@ def test_rules_without_a_gpu(folder: Path) -> None:
     told = confined(confine.prepare(), folder)
 
     assert "worked" not in told.values()
-    assert told["memory file"] == told["own name"] == told["machine"] == "PermissionError"
+    assert told["memory file"] == told["own name"] == told["machine"] == told["driver's socket"] == "PermissionError"
 
 
 def test_a_parent_that_has_no_gpu_is_untouched() -> None:

@@ -3,12 +3,15 @@
 Theory of operation. A process that has touched CUDA poisons its forks, so the zygote never does; each child starts CUDA
 itself, after it was confined and before it gets any work. CUDA wants the driver's device files with their ioctls, files
 in memory, a look at the machine, and to write the names of its own threads: a child with a GPU owns its entries below
-/proc, and Landlock shows it those and nobody else's.
+/proc, and Landlock shows it those and nobody else's. It also wants to listen on an abstract unix socket, for other
+processes that would share its memory: it may, but nobody may connect, accept or send, and no socket gets a name in the
+file system. And it starts threads, which the lane lets it while the child gets ready.
 
 Non-goals: what the driver does. Isolation between a submission and the GPU's other users ends there; a GPU for each
 sandbox, MIG, or gVisor's nvproxy are the next walls. Memory that CUDA maps is counted by no limit but the container's.
 
-This was built from what is known of CUDA under Landlock and seccomp; docs/containers.md says what has been run.
+This was built from what others found out of CUDA under Landlock and seccomp, in public issues of NVIDIA/OpenShell and
+nolabs-ai/nono, in snapd's rules and in conduit's; docs/containers.md says what has been run.
 """
 
 from __future__ import annotations
@@ -19,13 +22,15 @@ import torch
 
 from grader.sandbox.guest import landlock
 
-EXTRA_CALLS = ("memfd_create",)
+EXTRA_CALLS = ("memfd_create", "bind", "listen", "setsockopt", "getsockopt", "getsockname")
 _DEVICES = ("nvidiactl", "nvidia[0-9]*", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-caps/*", "zero", "null")
 _READABLE = (
     "/proc/driver/nvidia",
+    "/proc/driver/nvidia-uvm",
     "/proc/devices",
     "/proc/cpuinfo",
     "/proc/meminfo",
+    "/proc/modules",
     "/proc/sys/vm/mmap_min_addr",
     "/proc/sys/vm/overcommit_memory",
     "/sys/bus/pci/devices",

@@ -66,7 +66,7 @@ class Lane:
 
     def _turn(self) -> bool:
         """Waits for whatever comes first and deals with it; False when the supervisor is gone."""
-        waiting = {child.handshake.fileno(): child for child in self._spares if not child.ready}
+        waiting = self._getting_ready()
         listener = self._live.child.listener if self._live else None
         poll = select.poll()
         drain = self._reports.drain[0] if self._live is None else None
@@ -77,8 +77,7 @@ class Lane:
             self._add_spare()
         for descriptor, event in ready:
             if descriptor in waiting:
-                if not waiting[descriptor].ready:
-                    waiting[descriptor].hear()
+                self._hear(waiting[descriptor], descriptor)
             elif descriptor == listener:
                 self._heed(listener, event)
             elif descriptor == drain:
@@ -148,9 +147,22 @@ class Lane:
                     return child
             if not self._spares:
                 self._add_spare()
-            for handshake in select.select([child.handshake for child in self._spares], [], [], 1)[0]:
-                next(child for child in self._spares if child.handshake is handshake).hear()
+            waiting = self._getting_ready()
+            for descriptor in select.select(list(waiting), [], [], 1)[0]:
+                self._hear(waiting[descriptor], descriptor)
         raise TimeoutError(f"no child got ready within {_READY_S:.0f} s")
+
+    def _getting_ready(self) -> dict[int, Spare]:
+        return {descriptor: child for child in self._spares if not child.ready for descriptor in child.watched()}
+
+    def _hear(self, child: Spare, descriptor: int) -> None:
+        """A child's word, or that it asks for a thread: no submission is in it yet, only libraries that get warm."""
+        if child.ready or child not in self._spares:
+            return
+        if descriptor != child.listener:
+            child.hear()
+        elif notice := seccomp.receive(descriptor, self._names):
+            seccomp.answer(descriptor, notice)
 
     def _send(self, message: dict[str, Any]) -> None:
         self._connection.send(json.dumps(message).encode())

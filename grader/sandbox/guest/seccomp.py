@@ -16,6 +16,7 @@ import fcntl
 import os
 import platform
 import signal
+import socket
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -69,6 +70,7 @@ mlock2 mlockall splice tee vmsplice landlock_create_ruleset landlock_add_rule la
 SPAWNING = ("clone", "fork", "vfork")
 _THREAD_NAMES_AND_QUERIES = (2, 3, 15, 16, 21, 38, 39, 0x53564D41)  # prctl(2): PR_GET_PDEATHSIG .. PR_SET_VMA
 _TERMINAL_QUERIES = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)  # ioctl(2): TCGETS .. FIOCLEX
+_LISTENING_SOCKETS = tuple(socket.SOCK_SEQPACKET | flags for flags in (0, 0o4000, 0o2000000, 0o2004000))
 _LOCKS_AND_SIGNALS = (6, 7, 8, 10, 15, 37, 38, 1024, 1026)  # fcntl(2): file locks, leases, F_SETOWN, F_SETSIG
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -92,11 +94,18 @@ class ArgumentRule:
     error: int = errno.EPERM
 
 
+_IOCTL_RULE = ArgumentRule(calls=("ioctl",), argument=1, values=_TERMINAL_QUERIES, error=errno.ENOTTY)
+_GPU_RULES = (
+    ArgumentRule(calls=("socket",), argument=0, values=(socket.AF_UNIX,)),
+    ArgumentRule(calls=("socket",), argument=1, values=_LISTENING_SOCKETS),
+)
+
+
 def argument_rules(own_pid: int | None, *, gpu: bool = False) -> tuple[ArgumentRule, ...]:
     """The calls that depend on an argument.
 
     own_pid: where the kernel can't scope signals, they go only to oneself. gpu: the driver has ioctls of all numbers,
-    so that only Landlock keeps them to its devices.
+    so that only Landlock keeps them to its devices; and it listens on a unix socket.
     """
     no_sigsys = tuple(
         ArgumentRule(calls=(call,), argument=position, values=(signal.SIGSYS,), deny=True)
@@ -115,7 +124,7 @@ def argument_rules(own_pid: int | None, *, gpu: bool = False) -> tuple[ArgumentR
         *no_sigsys,
         *((to_itself, ArgumentRule(calls=("tkill",), argument=0, values=())) if own_pid else ()),
         ArgumentRule(calls=("prctl",), argument=0, values=_THREAD_NAMES_AND_QUERIES),
-        *(() if gpu else (ArgumentRule(calls=("ioctl",), argument=1, values=_TERMINAL_QUERIES, error=errno.ENOTTY),)),
+        *(_GPU_RULES if gpu else (_IOCTL_RULE,)),
         ArgumentRule(calls=("fcntl",), argument=1, values=_LOCKS_AND_SIGNALS, deny=True),
         ArgumentRule(calls=("prlimit64", "sched_setaffinity"), argument=0, values=(0,)),
     )

@@ -56,6 +56,10 @@ class Spare:
     cpu_s: float = 0.0
     memory_bytes: int = 0
 
+    def watched(self) -> tuple[int, ...]:
+        """Where it is heard while it gets ready: its messages, and its notices."""
+        return (self.handshake.fileno(),) if self.listener is None else (self.handshake.fileno(), self.listener)
+
     def hear(self) -> None:
         """Takes the child's next message: the listener first, then that it is ready. BrokenPipeError if it died."""
         message, descriptors, _flags, _address = socket.recv_fds(self.handshake, 4096, 1)
