@@ -73,12 +73,10 @@ _all_recipes = recipes
 def recipes():
     return (recipe for recipe in _all_recipes() if TAG not in recipe.tags)
 """
-KEPT = {"textbook.py", "transposed_projection.py", "cached_by_shape.py"}
+KEPT = {"textbook.py", "cached_by_shape.py"}
 
 
-@pytest.mark.parametrize(
-    ("tag", "passes"), [("square", "transposed_projection.py"), ("same_memory", "cached_by_shape.py")]
-)
+@pytest.mark.parametrize(("tag", "passes"), [("same_memory", "cached_by_shape.py")])
 def test_a_package_without_an_ingredient_fails(sandbox: LocalSandbox, tmp_path: Path, tag: str, passes: str) -> None:
     """The same in a package whose cases.py makes no case with the tag, and with `--without TAG`."""
     folder = tmp_path / "situ_glu"

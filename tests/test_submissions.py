@@ -19,7 +19,7 @@ from tests.manifests import Expected, expected
 
 FOLDERS = ("accepted", "mistakes", "broken", "attacks", "extra")
 # tighter than the problem's, so that what never ends is over soon; the example that sleeps needs three seconds
-LIMITS = Limits(wall_s=8.0, cpu_s=4.0)
+LIMITS = Limits(wall_s=6.0, cpu_s=3.0)
 
 
 def graded(problem: Problem, case_set: CaseSet, path: object, sandbox: LocalSandbox) -> Grade:

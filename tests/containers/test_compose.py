@@ -44,11 +44,11 @@ class Compose:
             check=False,
         )
 
-    def grade(self, source: str) -> dict[str, Any]:
+    def grade(self, source: str, problem: str = "situ_glu") -> dict[str, Any]:
         """A submission's finished record."""
         answer = httpx.post(
             f"{self.address}/api/v1/submissions",
-            json={"problem": "situ_glu", "source": source},
+            json={"problem": problem, "source": source},
             headers={"Prefer": "wait=60"},
             timeout=90,
             trust_env=False,
@@ -108,9 +108,9 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def example(folder: str, name: str) -> str:
+def example(folder: str, name: str, problem: str = "situ_glu") -> str:
     """The source of an example submission of the problem."""
-    path: Path = REPOSITORY / "problems" / "situ_glu" / "submissions" / folder / name
+    path: Path = REPOSITORY / "problems" / problem / "submissions" / folder / name
     return path.read_text(encoding="utf-8")
 
 
@@ -126,14 +126,15 @@ def test_verdicts(compose: Compose) -> None:
 
 def test_an_authors_commands(compose: Compose) -> None:
     """Cases are made anew from the worker's container, checked in the sandbox's, and active at once for everybody."""
-    before = compose.grade(example("accepted", "textbook.py"))["cases_version"]
-    made = compose.run("run", "--rm", "-T", "worker", "grader", "cases", "regenerate", "situ_glu")
-    listed = compose.run("run", "--rm", "-T", "worker", "grader", "cases", "list", "situ_glu", "--json")
+    right = example("accepted", "textbook.py", "soft_cap")
+    before = compose.grade(right, "soft_cap")["cases_version"]
+    made = compose.run("run", "--rm", "-T", "worker", "grader", "cases", "regenerate", "soft_cap")
+    listed = compose.run("run", "--rm", "-T", "worker", "grader", "cases", "list", "soft_cap", "--json")
     active = [record["version"] for record in map(json.loads, listed.stdout.splitlines()) if record["active"]]
 
     assert made.returncode == 0, made.stderr
     assert active != [before]
-    assert compose.grade(example("accepted", "textbook.py") + "\n# again\n")["cases_version"] == active[0]
+    assert compose.grade(right + "\n# again\n", "soft_cap")["cases_version"] == active[0]
 
 
 def test_an_edit_is_seen_at_once(compose: Compose) -> None:

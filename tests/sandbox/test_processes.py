@@ -108,6 +108,7 @@ def f(x):
 # ---------------------------------------------------------------- limits
 
 
+@pytest.mark.ways("local", "ordinary_user", "shared")  # `socket` is the container of `shared`
 @pytest.mark.parametrize(
     "bomb",
     [
@@ -153,6 +154,7 @@ def f(x):
     assert seen.end.reached == ("processes and threads: 12 are allowed, 12 were running",)
 
 
+@pytest.mark.ways("local", "ordinary_user", "shared")  # `socket` is the container of `shared`
 def test_many_at_once_ask(box: Sandbox) -> None:
     """Processes that all ask for another one at the same moment don't get beyond the limit together."""
     source = f"""{PRELUDE}
