@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import torch
@@ -47,7 +47,7 @@ class Gradings:
     def prepare(self) -> None:
         """Has the cases ready that the canaries need; made where there are none."""
         torch.set_num_threads(1)
-        self._canary_problem()
+        next(self._canary_problems(), None)
 
     def prepare_others(self) -> None:
         """Has every problem's cases ready, after the first canaries; who submits before waits for them."""
@@ -115,26 +115,31 @@ class Gradings:
         )
 
     def canary(self) -> bool:
-        """Whether an accepted and a wrong example of a problem that has both get their verdicts."""
-        asked = self._canary_problem()
-        if asked is None:
-            log.error("canaries can't be graded: no sound problem has both an accepted and a wrong_answer example")
-            return False
+        """Whether an accepted and a wrong example of some problem get their verdicts.
+
+        Where they don't, that may be the package's fault: the next one's are tried.
+        """
         try:
-            return all(self._sings(asked, verdict, _example(asked, verdict) or "") for verdict in CANARIES)
+            if any(self._both_sing(asked) for asked in self._canary_problems()):
+                return True
+            log.error("no problem's accepted and wrong_answer examples get their verdicts")
+            return False
         finally:
             self._heard.set()
 
-    def _canary_problem(self) -> Problem | None:
-        """One whose cases are ready: an easy one where there is one, since its cases are made soonest."""
+    def _canary_problems(self) -> Iterator[Problem]:
+        """Those that have both examples and whose cases are ready: easy ones first, their cases are made soonest."""
         sound = sorted(self._catalogue.all(), key=lambda each: each.difficulty != "easy")
-        able = (each for each in sound if _has_examples(each))
-        return next((each for each in able if self._prepared(each)), None)
+        yield from (each for each in sound if _has_examples(each) and self._prepared(each))
+
+    def _both_sing(self, asked: Problem) -> bool:
+        return all(self._sings(asked, verdict, _example(asked, verdict) or "") for verdict in CANARIES)
 
     def _sings(self, asked: Problem, expected: Verdict, source: str) -> bool:
         actual = engine.grade(asked, self._cases.active(asked), source, self._sandbox).verdict
         if actual is not expected:
-            log.error("a canary got the wrong verdict", extra={"expected": expected.value, "actual": actual.value})
+            fields = {"problem": asked.slug, "expected": expected.value, "actual": actual.value}
+            log.error("an example of %s got the wrong verdict", asked.slug, extra=fields)
         return actual is expected
 
 

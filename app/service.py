@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 import procrastinate
 from fastapi import Request
@@ -37,9 +38,9 @@ class Catalogue:
     def load(self, slug: str) -> Problem:
         """By slug only. Raises UsageError that names the slugs there are, ProblemError for a broken package."""
         folder = problems.problems_root() / slug
-        if not problems.SLUG.fullmatch(slug) or not (folder / "problem.toml").is_file():
+        if not problems.SLUG.fullmatch(slug) or not problems.is_package(folder):
             raise _unknown()
-        state = sorted((entry.name, entry.stat().st_mtime_ns) for entry in os.scandir(folder) if entry.is_file())
+        state = _state(folder)
         known = self._known.get(slug)
         if known is None or known[0] != state:
             known = self._known[slug] = (state, problems.load(slug))
@@ -57,6 +58,14 @@ class Catalogue:
                 if self._told.get(folder.name) != str(error):
                     log.error("a problem package is left out: %s", error)
                 self._told[folder.name] = str(error)
+
+
+def _state(folder: Path) -> list[tuple[str, int]]:
+    """What changes whenever a file of the package does."""
+    try:
+        return sorted((entry.name, entry.stat().st_mtime_ns) for entry in os.scandir(folder) if entry.is_file())
+    except OSError as error:
+        raise problems.not_readable(folder, error) from None
 
 
 def _unknown() -> UsageError:

@@ -29,7 +29,7 @@ from app.records import Claim, Finished
 from app.rejudging import Rejudgings
 from app.settings import Settings
 from app.store import MAX_FAILURES, Store
-from grader.errors import Unwanted
+from grader.errors import ProblemError, Unwanted
 
 if TYPE_CHECKING:
     from app.grading import Gradings
@@ -111,6 +111,9 @@ class Worker:
             log.info("another attempt has taken over, or it was cancelled", extra={"submission": str(claim.id)})
         except (queue.TryAgain, *TROUBLE):
             raise
+        except ProblemError as error:
+            log.error("the package of %s is broken: %s", claim.problem, error)
+            await self._give_up(claim)
         except Exception:
             log.exception("an attempt failed", extra={"submission": str(claim.id), "attempt": claim.attempt})
             await self._failed(claim)
@@ -169,7 +172,9 @@ class Worker:
                     raise
                 await asyncio.sleep(RETRY_PAUSE_S)
         self._metrics.phase.labels("store").observe(time.monotonic() - began)
-        fields = {"submission": str(claim.id), "attempt": claim.attempt, "verdict": end.verdict}
+        fields = {
+            "submission": str(claim.id), "problem": claim.problem, "attempt": claim.attempt, "verdict": end.verdict,
+        }  # fmt: skip
         if written:
             self._metrics.verdicts.labels(claim.problem, end.verdict).inc()
             log.info("finished", extra=fields)

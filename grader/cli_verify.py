@@ -18,14 +18,15 @@ def verify_packages(slugs: Sequence[str], *, as_json: bool, seed: int | None, wi
     """Verifies the packages and prints what was found; 0 if nothing was, else 1."""
     from grader.verify.package import SEED, Options, folders, verify  # noqa: PLC0415  (imports torch)
 
-    good, console = True, Console(highlight=False)
+    verdicts: dict[str, bool] = {}
+    console = Console(highlight=False)
     asked = folders(slugs)
     own = SEED if seed is None else b"seed %d" % seed
     with started(sandbox, "cpu") as ready:
         for folder in asked:
             with bar(folder.name) as progress:
                 report = verify(folder, ready, Options(seed=own, without=without, progress=progress))
-            good &= report.verified
+            verdicts[report.slug] = report.verified
             if as_json:
                 print(json.dumps(report.to_json(), allow_nan=False), flush=True)
                 continue
@@ -35,7 +36,12 @@ def verify_packages(slugs: Sequence[str], *, as_json: bool, seed: int | None, wi
             for finding in report.findings:
                 file = files.shown(folder / finding.file)
                 console.print(str(replace(finding, file=file)), markup=False, soft_wrap=True)
-    return 0 if good else 1
+    if len(verdicts) > 1 and not as_json:
+        bad = [slug for slug, good in verdicts.items() if not good]
+        console.print(
+            f"\n{len(verdicts) - len(bad)} of {len(verdicts)} verified" + (f"; not: {', '.join(bad)}" if bad else "")
+        )
+    return 0 if all(verdicts.values()) else 1
 
 
 @contextmanager

@@ -31,6 +31,11 @@ class Closed(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
+def not_readable(path: Path, error: OSError) -> ProblemError:
+    """What to say of a file or folder that can't be read."""
+    return ProblemError(f"{path}: {error.strerror}: it has to be readable by uid {os.geteuid()}")
+
+
 def read_text(path: Path) -> str:
     """A text file of the package, UTF-8, not empty."""
     try:
@@ -38,7 +43,7 @@ def read_text(path: Path) -> str:
     except FileNotFoundError:
         raise ProblemError(f"{path}: the file is missing: write it ({FORMAT_HELP})") from None
     except OSError as error:
-        raise ProblemError(f"{path}: {error.strerror}: it has to be readable by uid {os.geteuid()}") from None
+        raise not_readable(path, error) from None
     except UnicodeDecodeError as error:
         raise ProblemError(f"{path}: not UTF-8 at byte {error.start}: save it as UTF-8") from None
     if not text.strip():

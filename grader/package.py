@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
+from grader.closed import not_readable
 from grader.draw import Draw, Recipe
 from grader.errors import ProblemError
 
@@ -97,6 +98,8 @@ def blamed_on(path: Path, what: str) -> Iterator[None]:
     except ProblemError:
         raise
     except Exception as error:
+        if isinstance(error, OSError) and error.filename == str(path):
+            raise not_readable(path, error) from None
         raise ProblemError(f"{path}: {what}: {type(error).__name__}: {error}: mend the code") from error
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from grader.closed import parse, read_text, read_toml
+from grader.closed import not_readable, parse, read_text, read_toml
 from grader.errors import ProblemError, UsageError
 from grader.records import Verdict
 from grader.schema import (
@@ -38,7 +38,9 @@ __all__ = [
     "State",
     "catalogue",
     "example_submissions",
+    "is_package",
     "load",
+    "not_readable",
     "present",
     "present_short",
 ]
@@ -72,14 +74,14 @@ def package_folders() -> tuple[Path, ...]:
     """The folders of all packages, by name; what has no problem.toml is not one. ProblemError if we may not look."""
     root = problems_root()
     try:
-        return tuple(folder for folder in sorted(root.iterdir()) if _is_package(folder))
+        return tuple(folder for folder in sorted(root.iterdir()) if is_package(folder))
     except FileNotFoundError:
         return ()
     except OSError as error:
-        raise ProblemError(f"{root}: {error.strerror}: it has to be readable by uid {os.geteuid()}") from None
+        raise not_readable(root, error) from None
 
 
-def _is_package(folder: Path) -> bool:
+def is_package(folder: Path) -> bool:
     """One that we may not look into is taken for one, so that somebody is told."""
     try:
         return stat.S_ISREG((folder / "problem.toml").stat().st_mode)
@@ -98,7 +100,7 @@ def find(problem: str | Path) -> Path:
     """The folder of a package, by its slug or its path. Raises UsageError where there is none."""
     is_slug = isinstance(problem, str) and SLUG.fullmatch(problem)
     folder = problems_root() / problem if is_slug else Path(problem)
-    if not _is_package(folder):
+    if not is_package(folder):
         known = ", ".join(path.name for path in package_folders()) or "none"
         raise UsageError(f"no problem {str(problem)[:80]!r}: give the slug of one of those here ({known}) or a folder")
     return folder.resolve()

@@ -21,6 +21,7 @@ from grader import problem as problems
 from grader.closed import key_path, parse, table_type
 from grader.errors import ProblemError, UsageError
 from grader.records import Limits, Verdict
+from tests.strangers import as_a_stranger
 
 TABLE: dict[str, Any] = {
     "format": 1,
@@ -404,25 +405,11 @@ def test_a_broken_package_hides_no_other(package: Path, tmp_path: Path) -> None:
     ]
 
 
-def told_as_a_stranger() -> str:
-    """The first error of the catalogue for a user who owns nothing; empty if there is none."""
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.setgroups([])
-            os.setresuid(65534, 65534, 65534)
-            errors: list[ProblemError] = []
-            problems.catalogue(errors.append)
-            os.write(writing, str(errors[0]).encode() if errors else b"")
-        except ProblemError as error:
-            os.write(writing, str(error).encode())
-        finally:
-            os._exit(0)
-    os.close(writing)
-    os.waitpid(pid, 0)
-    with os.fdopen(reading) as stream:
-        return stream.read()
+def first_error() -> str:
+    """The first error of the catalogue; empty if there is none."""
+    errors: list[ProblemError] = []
+    problems.catalogue(errors.append)
+    return str(errors[0]) if errors else ""
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a user who may not read")
@@ -431,9 +418,9 @@ def test_what_may_not_be_read_is_told(package: Path, tmp_path: Path, shut: str) 
     """A folder or file that is closed to us is an error that names it, and never an absent problem."""
     for place in [tmp_path, *tmp_path.parents]:
         place.chmod(place.stat().st_mode | 0o055)
-    open_to_all = told_as_a_stranger()
+    open_to_all = as_a_stranger(first_error)
     (tmp_path / shut).chmod(0o600)
-    told = told_as_a_stranger()
+    told = as_a_stranger(first_error).removeprefix("ProblemError: ")
 
     assert open_to_all == ""
     assert told.startswith(str(tmp_path / shut))

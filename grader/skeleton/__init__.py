@@ -28,7 +28,7 @@ def make(slug: str) -> Path:
         fresh.rename(place)
     except OSError as error:
         raise UsageError(
-            f"{error.filename or place}: {error.strerror}: let GRADER_PROBLEMS name a folder that can be written to "
-            "(in a container: docs/containers.md, A new problem)"
+            f"{place}: {error.strerror}: GRADER_PROBLEMS has to name a folder that can be written to "
+            "(how in a container: docs/containers.md, A new problem)"
         ) from error
     return place

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from app.service import Catalogue
 from grader.errors import ProblemError, UsageError
 from grader.problem import problems_root
+from tests.strangers import as_a_stranger
 
 
 @pytest.fixture
@@ -28,6 +30,18 @@ def test_an_authors_edit_is_seen_at_once(packages: Path, name: str) -> None:
     (packages / "soft_cap" / name).write_text("# another")
     found = catalogue.load("soft_cap")
     assert "# another" in {found.statement, found.theory, found.starter}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a user who may not read")
+def test_a_package_that_may_not_be_read_hides_no_other(packages: Path, tmp_path: Path) -> None:
+    """A folder that is closed to the service's user is broken, not absent, and no other suffers."""
+    for place in [tmp_path, *tmp_path.parents]:
+        place.chmod(place.stat().st_mode | 0o055)
+    shutil.copytree(packages / "soft_cap", packages / "shut")
+    (packages / "shut").chmod(0o700)
+
+    assert as_a_stranger(lambda: " ".join(problem.slug for problem in Catalogue().all())) == "soft_cap"
+    assert as_a_stranger(lambda: Catalogue().load("shut").slug).startswith(f"ProblemError: {packages / 'shut'}")
 
 
 def test_a_broken_package_hides_no_other(packages: Path, caplog: pytest.LogCaptureFixture) -> None:
