@@ -28,7 +28,7 @@ def known_type(raised: Raised) -> str | None:
     if raised.module != "builtins" and raised.module.split(".")[0] != "torch":
         return None
     owner = builtins if raised.module == "builtins" else sys.modules.get(raised.module)
-    found = getattr(owner, raised.type, None) if raised.type.isidentifier() else None
+    found = vars(owner).get(raised.type) if owner else None  # getattr would have torch import what it puts off
     return raised.type if isinstance(found, type) and issubclass(found, BaseException) else None
 
 

@@ -108,17 +108,32 @@ class Run:
     # ------------------------------------------------------------ the course of a run
 
     def reports(self) -> Iterator[CaseReport | RunEnd]:
-        """One report for loading, one for each call made, the end."""
+        """One report for loading, one for each call made, the end.
+
+        The last one waits for the end, in which something forbidden may come to light.
+        """
         try:
-            yield from self._calls()
+            last = yield from self._calls()
         except Ended as ended:
             self._ended = ended
             outcome, reason = seen(ended.how, ended.details, self._job.limits)
-            yield CaseReport(call=self._current, outcome=outcome, reason=reason)
-        yield self._end()
+            last = CaseReport(call=self._current, outcome=outcome, reason=reason)
+        end = self._end()
+        yield self._revised(last)
+        yield end
 
-    def _calls(self) -> Iterator[CaseReport]:
-        """A report is handed out when the next call is under way, so that child and engine work side by side."""
+    def _revised(self, last: CaseReport) -> CaseReport:
+        """The last report, or the violation that the lane found when it ended the run."""
+        if self._gone is None or last.outcome is Outcome.VIOLATION:
+            return last
+        outcome, reason = seen(self._gone.how, self._gone.details, self._job.limits)
+        return replace(last, outcome=outcome, reason=reason) if outcome is Outcome.VIOLATION else last
+
+    def _calls(self) -> Generator[CaseReport, None, CaseReport]:
+        """A report is handed out when the next call is under way, so that child and engine work side by side.
+
+        The last one is returned.
+        """
         self._load()
         report = load_report(self._next_reply(0), self._job)
         if report.outcome is Outcome.RETURNED:
@@ -137,7 +152,7 @@ class Run:
                 if report.raised and is_allocation_failure(report.raised):
                     report = starved(report, self._job.limits)
                     break
-        yield report
+        return report
 
     def _load(self) -> None:
         job, limits = self._job, self._job.limits

@@ -82,6 +82,14 @@ def test_working_folder_is_limited(box: Sandbox) -> None:
     assert many.last.outcome in {Outcome.RAISED, Outcome.OUTPUT_LIMIT}
 
 
+def test_space_beyond_a_files_size_is_refused(box: Sandbox) -> None:
+    """No limit on file sizes would see it."""
+    keep_size = f"syscall({NUMBERS['fallocate']}, os.open('a', os.O_CREAT | os.O_RDWR), 1, 0, 1 << 20)"
+    seen = run(box, f"{PRELUDE}print({keep_size}, os.stat('a').st_blocks)\n{DOUBLE}")
+
+    assert seen.end.stdout == "ENOTSUP 0\n"  # EOPNOTSUPP by its other name
+
+
 def test_output_is_shown_until_the_first_hidden_call(box: Sandbox) -> None:
     """What is printed while loading and in public calls is kept, what comes in hidden ones is not."""
     source = "print('load')\ndef f(x):\n    print('call', int(x[0]))\n    return x"

@@ -26,8 +26,14 @@ class Group:
     def allow(self, more_bytes: int) -> None:
         """Sets the limit to what is in use now and `more_bytes`."""
         used = int((self.folder / ("memory.current" if self.second else "memory.usage_in_bytes")).read_text())
-        limit = self.folder / ("memory.max" if self.second else "memory.limit_in_bytes")
-        limit.write_text(str(used + more_bytes))
+        self._limit(str(used + more_bytes))
+
+    def lift(self) -> None:
+        """Takes the limit away: what a dead process had is given back late, and nobody is to die for it."""
+        self._limit("max" if self.second else "-1")
+
+    def _limit(self, text: str) -> None:
+        (self.folder / ("memory.max" if self.second else "memory.limit_in_bytes")).write_text(text)
 
     def kills(self) -> int:
         """How often the kernel has killed in it for want of memory."""

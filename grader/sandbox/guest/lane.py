@@ -117,7 +117,7 @@ class Lane:
             self._mode = message["mode"]
             self._hand_over(message["limits"])
         elif self._live is not None:
-            self._finish(self._live, "killed")
+            self._stop(self._live)
         return True
 
     def _hand_over(self, limits: dict[str, Any]) -> None:
@@ -180,8 +180,7 @@ class Lane:
         if notice is None:
             return
         if notice.is_violation:
-            call = "clone with new namespaces" if notice.new_namespace else notice.call
-            self._finish(self._live, "violation", call=call)
+            self._finish(self._live, "violation", call=notice.told)
             return
         if notice.ends_with_sigsys:  # SIGSYS has one meaning
             seccomp.answer(listener, notice, errno.EPERM)
@@ -207,6 +206,27 @@ class Lane:
             how, details = ending
             self._finish(live, how, **details)
 
+    def _stop(self, live: Live) -> None:
+        """Ends a run that is no longer wanted; what was forbidden and could not be heeded yet is told all the same."""
+        self._bury()
+        if call := self._forbidden(live):
+            self._finish(live, "violation", call=call)
+        elif live.orphan_violated:
+            self._finish(live, "died", code=-signal.SIGSYS, starved=False)
+        else:
+            self._finish(live, "killed")
+
+    def _forbidden(self, live: Live) -> str | None:
+        """A forbidden call among those that wait for our word: each process and thread has one at most."""
+        listener = live.child.listener
+        for _ in range(live.limits["processes"] + 1):
+            if listener is None or not select.select([listener], [], [], 0)[0]:
+                return None
+            notice = seccomp.receive(listener, self._names)
+            if notice is not None and notice.is_violation:
+                return notice.told
+        return None
+
     def _finish(self, live: Live, how: str, **details: Any) -> None:
         """Everything dead, the folder gone, then the word to the zygote and to the supervisor.
 
@@ -216,9 +236,20 @@ class Lane:
         self._kill()
         live.child.discard(self._settings)
         self._live = None
+        if self._group:
+            self._group.lift()
+        if live.memory_ran_out():
+            self._renew_spares()
         self._reports.tell(service.VIOLATED if _is_violation(how, details) else service.ENDED)
         usage = {"wall_s": wall, "cpu_s": live.cpu_s, "peak_memory_bytes": live.resident_bytes}
         self._send({"is": "ended", "how": how, "usage": usage, "reached": list(live.reached.values()), **details})
+
+    def _renew_spares(self) -> None:
+        """One may have been killed in the run's place, and not be dead yet: none of them gets the next run."""
+        self._spares, doomed = [], self._spares
+        self._kill()
+        for child in doomed:
+            child.discard(self._settings)
 
     def _kill(self) -> None:
         """Kills every descendant but the waiting children, until none is left."""

@@ -19,7 +19,8 @@ from grader.sandbox.guest.spare import Spare
 
 SLACK_BYTES = 96 << 20  # beyond the limit for a moment: the reserve for telling, and what comes between two looks
 _TICK_S = 0.01
-_REST = 3  # a look at many processes takes long: this many times as long nobody looks again
+_REST = 3  # a look at many processes takes long: this many times as long nobody looks again, but not for ever
+_LONGEST_REST_S = 0.25
 _BIRTH_S = 0.5  # the longest that a process may take from our word until we can see it
 
 Ending = tuple[str, dict[str, Any]]
@@ -105,22 +106,23 @@ class Live:
         if self.orphan_violated:
             return "died", {"code": -signal.SIGSYS, "starved": False}
         wall = time.monotonic() - self.started
-        ending = self._beyond(self._pids(spares), wall)
-        took = time.monotonic() - self.started - wall
-        self.next_look = time.monotonic() + max(_TICK_S, _REST * took)
+        if wall > self.limits["wall_s"]:
+            return "time", {"kind": "time", "limit": self.limits["wall_s"], "used": wall}
+        ending = self._beyond(self._pids(spares))
+        now = time.monotonic()
+        rest = min(max(_TICK_S, _REST * (now - self.started - wall)), _LONGEST_REST_S)
+        self.next_look = max(now + _TICK_S, min(now + rest, self.started + self.limits["wall_s"]))
         return ending
 
-    def _beyond(self, pids: list[int], wall: float) -> Ending | None:
+    def _beyond(self, pids: list[int]) -> Ending | None:
         """The limit that was reached, and how far."""
         limits = self.limits
         self.cpu_s = max(self.cpu_s, sum(map(proc.cpu, pids)) + self.orphans_cpu_s - self.child.cpu_s)
         if self.cpu_s > limits["cpu_s"]:
             return "time", {"kind": "CPU time", "limit": limits["cpu_s"], "used": self.cpu_s}
-        if wall > limits["wall_s"]:
-            return "time", {"kind": "time", "limit": limits["wall_s"], "used": wall}
         if (used := self._memory(pids)) > limits["memory_bytes"] + SLACK_BYTES:
             return "memory", {"limit": limits["memory_bytes"], "used": used}
-        if self.alone and self._kills() > self.kills_before:
+        if self.alone and self.memory_ran_out():
             return "starved", {}
         if (used := self._on_disk()) > limits["file_bytes"]:
             return "files", {"limit": limits["file_bytes"], "used": used}
@@ -147,10 +149,14 @@ class Live:
             return sum(known)
         return sum(max(0, proc.memory(pid) - self.child.memory_bytes) for pid in pids)  # we may not look: the most
 
+    def memory_ran_out(self) -> bool:
+        """Whether the kernel has killed for want of memory since the run began."""
+        return self._kills() > self.kills_before
+
     def _death(self, status: int) -> dict[str, Any]:
         """How the child itself ended: an exit status, or a signal and whether the kernel sent it for want of memory."""
         code = os.waitstatus_to_exitcode(status)
-        return {"code": code, "starved": code == -signal.SIGKILL and self._kills() > self.kills_before}
+        return {"code": code, "starved": code == -signal.SIGKILL and self.memory_ran_out()}
 
     def _kills(self) -> int:
         return self.watched.kills() if self.watched else 0
