@@ -74,7 +74,7 @@ _LISTENING_SOCKETS = tuple(socket.SOCK_SEQPACKET | flags for flags in (0, 0o4000
 _LOCKS_AND_SIGNALS = (6, 7, 8, 10, 15, 37, 38, 1024, 1026)  # fcntl(2): file locks, leases, F_SETOWN, F_SETSIG
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_ALLOW, _ERRNO, _NOTIFY = 0x7FFF0000, 0x00050000, 0x7FC00000
+_ALLOW, _ERRNO, _NOTIFY, _KILL = 0x7FFF0000, 0x00050000, 0x7FC00000, 0x80000000
 _NR, _ARCH = 0, 4
 _X32 = 0x40000000
 
@@ -139,26 +139,22 @@ def machine() -> tuple[int, dict[str, int]]:
 
 
 def notices() -> bytes:
-    """The first program: spawning and violating calls are told to the lane, all else passes.
-
-    Calls of foreign ABIs (32-bit, x32) are violations too: a child that is killed for one could hide it from the lane.
-    """
+    """The first program: spawning and violating calls are told to the lane, all else passes."""
     arch, table = machine()
-    code: Code = [(_LOAD, 0, 0, _ARCH), (_EQUAL, 1, 0, arch), (_RETURN, 0, 0, _NOTIFY), (_LOAD, 0, 0, _NR)]
-    code += [(_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _NOTIFY)]
+    code: Code = [(_LOAD, 0, 0, _ARCH), (_EQUAL, 1, 0, arch), (_RETURN, 0, 0, _ALLOW), (_LOAD, 0, 0, _NR)]
     code += _answers(table, (*SPAWNING, *VIOLATIONS), _NOTIFY)
     return _pack([*code, (_RETURN, 0, 0, _ALLOW)])
 
 
 def filters(own_pid: int | None, *, gpu_calls: Iterable[str] = ()) -> bytes:
-    """The second program: the allow-list. Foreign ABIs are left to the first, whose answer is the stricter.
+    """The second program: the allow-list. Foreign ABIs (32-bit, x32) kill the process.
 
     gpu_calls: what a child with a GPU may call besides, ioctl and shared memory included.
     """
     gpu = bool(gpu_calls)
     arch, table = machine()
-    code: Code = [(_LOAD, 0, 0, _ARCH), (_EQUAL, 1, 0, arch), (_RETURN, 0, 0, _ALLOW), (_LOAD, 0, 0, _NR)]
-    code += [(_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _ALLOW)]
+    code: Code = [(_LOAD, 0, 0, _ARCH), (_EQUAL, 1, 0, arch), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, _NR)]
+    code += [(_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _KILL)]
     conditional: set[str] = set()
     for rule in argument_rules(own_pid, gpu=gpu):
         conditional |= set(rule.calls)
@@ -206,7 +202,6 @@ _SET_FILTER, _ALL_THREADS, _LISTENER = 1, 1, 8
 _SECCOMP = {"x86_64": 317, "aarch64": 277}
 _RECEIVE, _SEND = 0xC0502100, 0xC0182101
 _CONTINUE = 1
-FOREIGN = "of a foreign kind"
 _NOTICE = struct.Struct("<QIIiIQ6Q")  # struct seccomp_notif: id, pid, flags, nr, arch, ip, args
 
 
@@ -251,9 +246,8 @@ def receive(listener: int, names: dict[int, str]) -> Notice | None:
         fcntl.ioctl(listener, _RECEIVE, buffer)
     except OSError:
         return None
-    id_, caller, _flags, number, arch, _ip, *arguments = _NOTICE.unpack(buffer)
-    ours = arch == machine()[0]
-    call = names.get(number, FOREIGN) if ours else FOREIGN
+    id_, caller, _flags, number, _arch, _ip, *arguments = _NOTICE.unpack(buffer)
+    call = names.get(number, str(number))
     if call != "clone":
         return Notice(id=id_, caller=caller, call=call)
     flags = arguments[0]  # the low byte is the signal that tells the parent of the child's end
