@@ -11,12 +11,12 @@ ARG BASE_IMAGE=python:3.11-slim-bookworm
 FROM ${BASE_IMAGE} AS torch-packages
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 ARG PIP_FLAGS=""
-RUN python3 -m venv /opt/build && python3 -m venv --without-pip /opt/venv
-COPY images/install.sh /opt/build/
+RUN python3 -m venv /srv/build && python3 -m venv --without-pip /srv/venv
+COPY images/install.sh /srv/build/
 COPY images/wheels/ /wheels/
-COPY requirements.lock /opt/build/
-RUN grep -E '^(torch|numpy|safetensors)==' /opt/build/requirements.lock > /opt/build/roots \
-    && TORCH_FROM="${TORCH_INDEX}" /opt/build/install.sh torch --requirement /opt/build/roots
+COPY requirements.lock /srv/build/
+RUN grep -E '^(torch|numpy|safetensors)==' /srv/build/requirements.lock > /srv/build/roots \
+    && TORCH_FROM="${TORCH_INDEX}" /srv/build/install.sh torch --requirement /srv/build/roots
 
 FROM ${BASE_IMAGE} AS torch
 COPY --from=torch-packages /made/torch/ /
@@ -27,42 +27,42 @@ FROM torch-packages AS sandbox-code
 COPY grader/__init__.py /src/grader/__init__.py
 COPY grader/sandbox/__init__.py /src/grader/sandbox/__init__.py
 COPY grader/sandbox/guest /src/grader/sandbox/guest
-RUN /opt/build/install.sh guest --folder /src/grader
+RUN /srv/build/install.sh guest --folder /src/grader
 
 FROM torch AS sandbox
 COPY --from=sandbox-code /made/guest/ /
 ENV LANG=C.UTF-8 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 TORCHDYNAMO_DISABLE=1 \
     PYTORCH_NVML_BASED_CUDA_CHECK=1 TMPDIR=/scratch
 LABEL org.opencontainers.image.title="grader-sandbox"
-HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["/opt/venv/bin/python", "-I", "-S", "-c", \
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["/srv/venv/bin/python", "-I", "-S", "-c", \
     "import os, sys, time; sys.exit(time.time() - os.stat('/scratch/alive').st_mtime > 10)"]
-ENTRYPOINT ["/opt/venv/bin/python", "-I", "-B", "-X", "utf8", "-m", "grader.sandbox.guest"]
+ENTRYPOINT ["/srv/venv/bin/python", "-I", "-B", "-X", "utf8", "-m", "grader.sandbox.guest"]
 CMD ["--socket=/run/grader", "--folder=/scratch"]
 
 # ---------------------------------------------------------------- the service
 
 FROM torch-packages AS service-packages
 ARG PIP_FLAGS=""
-RUN { sed -n '/^# the engine/,/^# tests/p' /opt/build/requirements.lock; grep '^httpx==' /opt/build/requirements.lock; } \
-    > /opt/build/roots && /opt/build/install.sh packages --requirement /opt/build/roots
+RUN { sed -n '/^# the engine/,/^# tests/p' /srv/build/requirements.lock; grep '^httpx==' /srv/build/requirements.lock; } \
+    > /srv/build/roots && /srv/build/install.sh packages --requirement /srv/build/roots
 
 FROM service-packages AS service-code
 ARG PIP_FLAGS=""
-RUN /opt/build/bin/pip install ${PIP_FLAGS} --find-links=/wheels --quiet --constraint /opt/build/requirements.lock setuptools
+RUN /srv/build/bin/pip install ${PIP_FLAGS} --find-links=/wheels --quiet --constraint /srv/build/requirements.lock setuptools
 COPY pyproject.toml README.md /src/
 COPY grader /src/grader
 COPY app /src/app
-RUN /opt/build/install.sh code --no-deps --no-build-isolation /src
+RUN /srv/build/install.sh code --no-deps --no-build-isolation /src
 
 FROM torch AS service
 RUN groupadd --gid 10001 grader && useradd --uid 10001 --gid grader --home-dir /data --no-create-home grader \
     && install -d -o grader -g grader -m 0700 /data && install -d -o grader -g grader -m 0700 /run/postgresql
 COPY --from=service-packages /made/packages/ /
 COPY --from=service-code /made/code/ /
-COPY problems /opt/grader/problems
-COPY images/postgres.sh /opt/grader/postgres.sh
-ENV PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 \
-    GRADER_PROBLEMS=/opt/grader/problems GRADER_DATA_DIR=/data
+COPY problems /srv/grader/problems
+COPY images/postgres.sh /srv/grader/postgres.sh
+ENV PATH=/srv/venv/bin:/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 \
+    GRADER_PROBLEMS=/srv/grader/problems GRADER_DATA_DIR=/data
 LABEL org.opencontainers.image.title="grader-service"
 USER grader
 WORKDIR /data

@@ -115,7 +115,7 @@ def grading(asked: Problem, cases: CaseSet, source: str, sandbox: Sandbox) -> Ca
 
 def cold(image: str) -> float:
     """Milliseconds of a container that starts, imports torch, computes once and is removed."""
-    command = ["docker", "run", "--rm", "--network=none", "--entrypoint=/opt/venv/bin/python", image, "-I", "-c", _COLD]
+    command = ["docker", "run", "--rm", "--network=none", "--entrypoint=/srv/venv/bin/python", image, "-I", "-c", _COLD]
     started = time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return 1000 * (time.perf_counter() - started)

@@ -39,7 +39,7 @@ seen = {
     "seccomp": first["Seccomp"],
     "first": Path("/proc/1/comm").read_text().strip(),
     "interfaces": [path.name for path in Path("/sys/class/net").iterdir()],
-    "write": tried(lambda: os.open("/opt/x", os.O_CREAT | os.O_WRONLY)),
+    "write": tried(lambda: os.open("/srv/x", os.O_CREAT | os.O_WRONLY)),
     "af_alg": tried(lambda: socket.socket(38, 5)),
     "inet": tried(socket.socket),
     "unshare": tried(lambda: libc.unshare(0x10000000)),
@@ -49,7 +49,7 @@ seen = {
     "guest_memory": tried(lambda: os.open(f"/proc/{guest()}/mem", os.O_RDONLY)),
     "work_bytes": work.f_blocks * work.f_frsize,
     "descriptors": resource.getrlimit(resource.RLIMIT_NOFILE)[1],
-    "there": [path for path in ("/dev/shm", "/var/run/docker.sock", "/opt/grader", "/src") if Path(path).exists()],
+    "there": [path for path in ("/dev/shm", "/var/run/docker.sock", "/srv/grader", "/src") if Path(path).exists()],
     "tools": [tool for tool in ("gcc", "cc", "make", "pip") if shutil.which(tool)],
     "modules": sorted(path.name for path in Path(grader.__file__).parent.rglob("*.py") if "guest" not in path.parts),
 }

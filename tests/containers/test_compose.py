@@ -139,7 +139,7 @@ def test_an_authors_commands(compose: Compose) -> None:
 
 def test_an_edit_is_seen_at_once(compose: Compose) -> None:
     """The problem's folder is that of the person, not a copy."""
-    seen = compose.run("exec", "-T", "api", "cat", "/opt/grader/problems/situ_glu/statement.md").stdout
+    seen = compose.run("exec", "-T", "api", "cat", "/srv/grader/problems/situ_glu/statement.md").stdout
 
     assert seen == (REPOSITORY / "problems" / "situ_glu" / "statement.md").read_text(encoding="utf-8")
 

@@ -17,7 +17,7 @@ from tests.containers.engines import REPOSITORY, Service
 def inside(service: Service) -> dict[str, Any]:
     """What a program in the container sees, with the rights of its first process."""
     program = Path(__file__).with_name("inside.py").read_text(encoding="utf-8")
-    command = ["/opt/venv/bin/python", "-I", "-c", program]
+    command = ["/srv/venv/bin/python", "-I", "-c", program]
     code, output = service.container.exec_run(command)
     assert code == 0, output
     found: dict[str, Any] = json.loads(output)
