@@ -32,11 +32,11 @@ RUN /srv/build/install.sh guest --folder /src/grader
 FROM torch AS sandbox
 COPY --from=sandbox-code /made/guest/ /
 ENV LANG=C.UTF-8 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 TORCHDYNAMO_DISABLE=1 \
-    PYTORCH_NVML_BASED_CUDA_CHECK=1 TMPDIR=/scratch
+    PYTORCH_NVML_BASED_CUDA_CHECK=1 PYTHONHASHSEED=0 TMPDIR=/scratch
 LABEL org.opencontainers.image.title="grader-sandbox"
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["/srv/venv/bin/python", "-I", "-S", "-c", \
     "import os, sys, time; sys.exit(time.time() - os.stat('/scratch/alive').st_mtime > 10)"]
-ENTRYPOINT ["/srv/venv/bin/python", "-I", "-B", "-X", "utf8", "-m", "grader.sandbox.guest"]
+ENTRYPOINT ["/srv/venv/bin/python", "-P", "-s", "-B", "-X", "utf8", "-m", "grader.sandbox.guest"]
 CMD ["--socket=/run/grader", "--folder=/scratch"]
 
 # ---------------------------------------------------------------- the service

@@ -18,7 +18,7 @@ from grader import loading, notes
 from grader.cases import DEVICE, PUBLIC, Case, CaseSet
 from grader.diagnose import diagnose
 from grader.errors import SandboxFailed
-from grader.judge import Judged, judge, loading_verdict
+from grader.judge import FORBIDDEN, Judged, judge, loading_verdict
 from grader.problem import Problem
 from grader.records import (
     PASSED,
@@ -179,16 +179,15 @@ def run(request: Request, sandbox: Sandbox, cases: tuple[Case, ...], hear: Calla
 def run_device(request: Request, sandbox: Sandbox, cases: tuple[Case, ...]) -> Run:
     """The same on tensors without values, where whatever is not certain counts as passed.
 
-    The source was loaded before, so an exception while loading it again shows nothing, nor does a death; a limit or
-    something forbidden does.
+    The source was loaded before, so an exception, a death or a limit while loading it again shows nothing; something
+    forbidden does.
     """
     seen = run(request, sandbox, cases, lambda _: None)
-    missing = cases[len(seen.judged) :]
     last = seen.judged[-1].report if seen.judged else seen.loading
-    if last.outcome in {Outcome.RETURNED, Outcome.RAISED, Outcome.DIED}:
-        rest = [judge(case, CaseReport(call=-1, outcome=Outcome.DIED), request.device) for case in missing]
-    else:
-        rest = [] if seen.judged else [judge(missing[0], last, request.device)]
+    if last.outcome in FORBIDDEN and seen.judged:
+        return seen
+    unseen = last if last.outcome in FORBIDDEN else CaseReport(call=-1, outcome=Outcome.DIED)
+    rest = [judge(case, unseen, request.device) for case in cases[len(seen.judged) :]]
     return replace(seen, judged=(*seen.judged, *rest))
 
 

@@ -10,7 +10,7 @@ import re
 
 from grader.cases import DEVICE, Case
 from grader.exceptions import OWN_EXCEPTION, known_type, own_line
-from grader.judge import Judged, is_device_fault
+from grader.judge import Judged
 from grader.problem import Entry
 from grader.records import Mutation, Outcome, Raised, Verdict
 from grader.regions import where
@@ -143,9 +143,7 @@ def raised(entry: Entry, judged: Judged, source: str, *, hidden: bool, tell_line
     """An exception: type, message, line and what the line says; for hidden cases type and line at most."""
     exception = judged.report.raised
     assert exception is not None
-    device = (
-        f" {_SAME_DEVICE}" if judged.case.kind == DEVICE and is_device_fault(exception, judged.case.call.mode) else ""
-    )
+    device = f" {_SAME_DEVICE}" if judged.case.kind == DEVICE else ""
     if hidden:
         told = f"{known_type(exception) or OWN_EXCEPTION}{in_line(exception, source)}" if tell_line else "an exception"
         return f"The call raised {told}.{device}{shape_advice(entry, None, exception) if tell_line else ''}"

@@ -11,10 +11,19 @@ from grader import gradients
 from grader.cases import DEVICE, Case
 from grader.compare import Mismatch, compare
 from grader.exceptions import is_allocation_failure
-from grader.records import CaseReport, Mode, Outcome, Raised, Returned, Verdict
+from grader.records import CaseReport, Mixture, Mode, Outcome, Raised, Returned, Verdict
 
+FORBIDDEN = (Outcome.VIOLATION, Outcome.MALFORMED)
 FLOATING = ("float16", "bfloat16", "float32", "float64")
-_TWO_DEVICES = re.compile(r"on the same device|different devices|is not on the expected device", re.IGNORECASE)
+_HOME = {Mode.FAKE: "cuda", Mode.META: "meta"}
+# besides all pointwise operations, those that a GPU refuses when a tensor with elements lies elsewhere (a number, as a
+# tensor without dimensions, may). Others take it: indexing by what is on the CPU, say, or copying from there.
+_NEEDS_ONE_DEVICE = {
+    *("mm", "addmm", "addmm_", "bmm", "baddbmm", "baddbmm_", "addbmm", "mv", "addmv", "dot", "vdot"),
+    *("matmul", "linear", "native_layer_norm", "native_group_norm", "_fused_rms_norm", "_prelu_kernel"),
+    *("cat", "stack", "masked_fill", "masked_fill_", "gather", "index_select", "index_add", "index_add_", "embedding"),
+    *("scatter", "scatter_", "scatter_add", "scatter_add_"),
+}
 _BARE_NUMPY = re.compile(r"can't convert (meta|cuda).* tensor to numpy", re.IGNORECASE)
 
 
@@ -63,16 +72,25 @@ def judge(case: Case, report: CaseReport, device: str) -> Judged:
 
 
 def judge_on_device(case: Case, report: CaseReport) -> Judged:
-    """Judges a call on tensors without values: only what is certain counts, all else is "can't tell"."""
-    verdict = outcome_verdict(report.outcome, report.raised)
-    if verdict is None:
-        unsure = report.returned is None or not is_plain(report.returned)
-        verdict = Verdict.ACCEPTED if unsure else attribute_verdict(case, report, case.call.mode)
-        return Judged(case=case, report=report, verdict=verdict, unsure=unsure)
-    unsure = report.outcome is Outcome.DIED or (
-        report.outcome is Outcome.RAISED and not is_device_fault(report.raised, case.call.mode)
-    )
-    return Judged(case=case, report=report, verdict=Verdict.ACCEPTED if unsure else verdict, unsure=unsure)
+    """Judges a call on tensors without values: only what a GPU would certainly show counts, all else is "can't tell".
+
+    docs/decisions/0007-imitated-gpu.md says why so little is certain.
+    """
+    verdict = device_verdict(case, report)
+    return Judged(case=case, report=report, verdict=verdict or Verdict.ACCEPTED, unsure=verdict is None)
+
+
+def device_verdict(case: Case, report: CaseReport) -> Verdict | None:
+    """What is certain of such a call; None if nothing is."""
+    if report.outcome in FORBIDDEN:
+        return Verdict.SECURITY_VIOLATION
+    if report.doubtful:
+        return None
+    if report.returned is not None and is_plain(report.returned):
+        return attribute_verdict(case, report, case.call.mode)
+    if report.raised is not None and is_device_fault(report.raised, case.call.mode):
+        return Verdict.RUNTIME_ERROR
+    return None
 
 
 def outcome_verdict(outcome: Outcome, raised: Raised | None) -> Verdict | None:
@@ -131,15 +149,22 @@ def is_plain(returned: Returned) -> bool:
     return returned.plain and returned.dtype in FLOATING
 
 
-def is_device_fault(raised: Raised | None, mode: Mode) -> bool:
+def is_device_fault(raised: Raised, mode: Mode) -> bool:
     """Whether this exception would come on a GPU too: two devices in one operation, or a bare `.numpy()`."""
-    if raised is None:
+    if raised.mixture is not None and _is_refused(raised.mixture, _HOME[mode]):
+        return True
+    return raised.type == "TypeError" and bool(_BARE_NUMPY.search(raised.message))
+
+
+def _is_refused(mixture: Mixture, home: str) -> bool:
+    """Whether a GPU refuses an operation on tensors of which some are at home there and some are not."""
+    if not mixture.pointwise and mixture.operation not in _NEEDS_ONE_DEVICE:
         return False
-    if raised.type == "FakeTensorDeviceMismatchError":
-        return True
-    if raised.type == "RuntimeError" and _TWO_DEVICES.search(raised.message):
-        return True
-    return mode is Mode.META and raised.type == "TypeError" and bool(_BARE_NUMPY.search(raised.message))
+    at_home = any(device == home for device, _dimensions, _elements in mixture.operands)
+    strangers = [
+        device for device, dimensions, elements in mixture.operands if device == "cpu" and dimensions and elements
+    ]
+    return at_home and bool(strangers)
 
 
 def tensor(returned: Returned, case: Case) -> torch.Tensor | None:

@@ -132,12 +132,24 @@ class Job:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Mixture:
+    """The operation of torch's that raised, on tensors without values.
+
+    pointwise: it works element by element. operands: device, number of dimensions and of elements of each tensor.
+    """
+
+    operation: str
+    pointwise: bool
+    operands: tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Raised:
     """An exception, as the child tells it. Untrusted text: cut and cleaned, but not believed.
 
     module: "builtins", "torch..." or anything else. line: 1-based, in the learner's source, None if none of its
     frames was reached. frames: (line, function) of the learner's frames, outermost first.
-    column, text: for syntax errors.
+    column, text: for syntax errors. mixture: for an operation on tensors without values.
     """
 
     type: str
@@ -147,6 +159,7 @@ class Raised:
     frames: tuple[tuple[int, str], ...] = ()
     column: int | None = None
     text: str | None = None
+    mixture: Mixture | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,6 +207,7 @@ class CaseReport:
     """What the supervisor saw of one call; `call` is its index in the job, -1 is loading the source.
 
     reason: a sentence for what ended the run (which limit, its value and the use; which signal; which system call).
+    doubtful: on tensors without values something went otherwise than on a GPU.
     """
 
     call: int
@@ -203,6 +217,7 @@ class CaseReport:
     mutations: tuple[Mutation, ...] = ()
     seconds: float = 0.0
     reason: str = ""
+    doubtful: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

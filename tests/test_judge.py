@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from grader.cases import Case
 from grader.judge import judge, loading_verdict
-from grader.records import Call, CaseReport, Mode, Mutation, Outcome, Raised, Returned, Verdict
+from grader.records import Call, CaseReport, Mixture, Mode, Mutation, Outcome, Raised, Returned, Verdict
 
 EXPECTED = torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64)
 
@@ -55,6 +57,7 @@ def raised(kind: str, message: str = "", module: str = "builtins", line: int | N
     )
 
 
+WITHOUT_AN_ANSWER = (Outcome.DIED, Outcome.TIME_LIMIT, Outcome.MEMORY_LIMIT, Outcome.OUTPUT_LIMIT)
 CHANGED = (Mutation(argument="0", what="values", index=(0,)),)
 WRONG = torch.zeros(4).numpy().tobytes()
 
@@ -163,26 +166,66 @@ def test_device_results(mode: Mode, changes: dict[str, object], expected: Verdic
     assert verdict(device_case(mode), data=None, **changes) is expected
 
 
+def mixed(home: str, *others: tuple[str, int, int], operation: str = "mul", pointwise: bool = True) -> CaseReport:
+    """An operation that raised, on a matrix at home and other tensors: device, dimensions, elements."""
+    mixture = Mixture(operation=operation, pointwise=pointwise, operands=((home, 2, 6), *others))
+    what = Raised(type="RuntimeError", module="builtins", message="", line=1, mixture=mixture)
+    return CaseReport(call=0, outcome=Outcome.RAISED, raised=what)
+
+
+TO_NUMPY = "can't convert {} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+ONE = ("cpu", 1, 1)
+
+
 @pytest.mark.parametrize(
-    ("mode", "report", "expected"),
+    ("mode", "report", "certain"),
     [
-        (Mode.FAKE, raised("FakeTensorDeviceMismatchError", module="torch"), Verdict.RUNTIME_ERROR),
-        (
-            Mode.META,
-            raised("RuntimeError", "Tensor on device cpu is not on the expected device meta!"),
-            Verdict.RUNTIME_ERROR,
-        ),
-        (Mode.META, raised("TypeError", "can't convert meta device type tensor to numpy."), Verdict.RUNTIME_ERROR),
-        (Mode.FAKE, raised("RuntimeError", ".numpy() is not supported for tensor subclasses."), Verdict.ACCEPTED),
-        (Mode.META, raised("NotImplementedError", "Cannot copy out of meta tensor; no data!"), Verdict.ACCEPTED),
-        (Mode.FAKE, raised("DataDependentOutputException", module="torch"), Verdict.ACCEPTED),
-        (Mode.FAKE, CaseReport(call=0, outcome=Outcome.DIED), Verdict.ACCEPTED),
-        (Mode.FAKE, CaseReport(call=0, outcome=Outcome.TIME_LIMIT), Verdict.TIME_LIMIT_EXCEEDED),
+        (Mode.FAKE, mixed("cuda", ONE), True),
+        (Mode.META, mixed("meta", ONE), True),
+        (Mode.FAKE, mixed("cuda", ("cpu", 0, 1)), False),  # a number
+        (Mode.FAKE, mixed("cuda", ("cpu", 1, 0)), False),
+        (Mode.FAKE, mixed("cuda", ("meta", 1, 1)), False),
+        (Mode.FAKE, mixed("cuda", ("cuda", 1, 1)), False),
+        (Mode.META, mixed("cuda", ONE), False),  # kept from a call on fake tensors
+        (Mode.FAKE, mixed("cuda", ONE, operation="addmm", pointwise=False), True),
+        (Mode.FAKE, mixed("cuda", ONE, operation="copy_", pointwise=False), False),
+        (Mode.FAKE, mixed("cuda", ONE, operation="index", pointwise=False), False),
+        (Mode.META, raised("TypeError", TO_NUMPY.format("meta")), True),
+        (Mode.FAKE, raised("TypeError", TO_NUMPY.format("cuda:0")), True),
+        (Mode.FAKE, raised("FakeTensorDeviceMismatchError", module="torch"), False),  # of no operation that we saw
+        (Mode.META, raised("NotImplementedError", "Cannot copy out of meta tensor; no data!"), False),
+        (Mode.FAKE, raised("DataDependentOutputException", module="torch"), False),
+        (Mode.FAKE, raised("MemoryError"), False),
+        *((Mode.FAKE, CaseReport(call=0, outcome=outcome), False) for outcome in WITHOUT_AN_ANSWER),
     ],
 )
-def test_device_exceptions(mode: Mode, report: CaseReport, expected: Verdict) -> None:
-    """Only two devices in one operation and a bare .numpy() are certain; every other exception is "can't tell"."""
+def test_device_exceptions(mode: Mode, report: CaseReport, certain: bool) -> None:
+    """Only a stranger with elements in an operation that needs one device, and a bare .numpy(), are certain."""
     judged = judge(device_case(mode), report, "cpu")
 
-    assert judged.verdict is expected
-    assert judged.unsure is (expected is Verdict.ACCEPTED)
+    assert judged.verdict is (Verdict.RUNTIME_ERROR if certain else Verdict.ACCEPTED)
+    assert judged.unsure is not certain
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        mixed("cuda", ONE),
+        raised("TypeError", TO_NUMPY.format("cuda:0")),
+        CaseReport(call=0, outcome=Outcome.RETURNED, returned=returned(data=None, device="cpu")),
+        CaseReport(call=0, outcome=Outcome.RETURNED, returned=returned(data=None, device="cuda:0", shape=(4,))),
+    ],
+)
+def test_device_doubts(report: CaseReport) -> None:
+    """Where something went otherwise than on a GPU, nothing counts."""
+    judged = judge(device_case(Mode.FAKE), replace(report, doubtful=True), "cpu")
+
+    assert (judged.verdict, judged.unsure) == (Verdict.ACCEPTED, True)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.VIOLATION, Outcome.MALFORMED])
+def test_device_violations(outcome: Outcome) -> None:
+    """What is forbidden is forbidden everywhere."""
+    report = CaseReport(call=0, outcome=outcome, doubtful=True)
+
+    assert judge(device_case(Mode.FAKE), report, "cpu").verdict is Verdict.SECURITY_VIOLATION

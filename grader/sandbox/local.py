@@ -15,7 +15,7 @@ from pathlib import Path
 
 from grader.errors import SandboxUnavailable
 from grader.records import Job
-from grader.sandbox.guest import confine
+from grader.sandbox.guest import confine, scratch
 from grader.sandbox.lanes import Gpus, Lanes, Reports, connect_to_own, needs_gpu, short
 
 _STOP_S = 10.0
@@ -30,6 +30,7 @@ class Guest:
         self.process: subprocess.Popen[bytes] | None = None
         self.starts = 0
         self.folder: Path | None = None
+        self._claim: int | None = None
 
     def start(self) -> None:
         """Starts it unless it runs."""
@@ -62,7 +63,8 @@ class Guest:
         self._start_guest()
 
     def _start_guest(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="grader-"))
+        self.folder = Path(tempfile.mkdtemp(prefix=scratch.PREFIX))
+        self._claim = scratch.claim(self.folder)
         self.folder.chmod(0o711)
         (self.folder / "children").mkdir()
         (self.folder / "children").chmod(0o711)
@@ -73,7 +75,7 @@ class Guest:
             self.starts += 1
             self.process = subprocess.Popen(
                 self._command(listening.fileno()),
-                pass_fds=[listening.fileno()],
+                pass_fds=[listening.fileno(), self._claim],
                 env=_environment(self._gpu),
                 cwd="/",
                 stdin=subprocess.PIPE,
@@ -84,7 +86,8 @@ class Guest:
     def _command(self, listening: int) -> list[str]:
         return [
             sys.executable,
-            "-I",
+            "-P",
+            "-s",
             "-B",
             "-X",
             "utf8",
@@ -100,8 +103,8 @@ class Guest:
         ]
 
     def _end_guest(self) -> None:
-        guest, folder = self.process, self.folder
-        self.process = self.folder = None
+        guest, folder, claim = self.process, self.folder, self._claim
+        self.process = self.folder = self._claim = None
         if guest is not None:
             guest.terminate()
             assert guest.stdin is not None
@@ -113,6 +116,8 @@ class Guest:
                 guest.wait()
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
+        if claim is not None:
+            os.close(claim)
 
 
 class LocalSandbox:
@@ -159,6 +164,7 @@ def _environment(gpu: str | None) -> dict[str, str]:
     return {
         "PATH": "/usr/bin:/bin",
         "LANG": "C.UTF-8",
+        "PYTHONHASHSEED": "0",  # see guest/fresh.py
         "OMP_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from grader.records import CaseReport, Job, Mutation, Outcome, Raised, Returned, TensorValue
+from grader.records import CaseReport, Job, Mixture, Mutation, Outcome, Raised, Returned, TensorValue
 from grader.sandbox.guest import wire
 
 Text = Annotated[str, StringConstraints(max_length=8000)]
@@ -29,6 +29,12 @@ class _Closed(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
+class MixtureModel(_Closed):
+    operation: Name
+    pointwise: bool
+    operands: Annotated[list[Annotated[tuple[Name, Size, Size], Field(strict=False)]], Field(max_length=16)]
+
+
 class RaisedModel(_Closed):
     type: Name
     module: Name
@@ -37,6 +43,7 @@ class RaisedModel(_Closed):
     column: Number | None = None
     text: Text | None = None
     frames: Annotated[list[Annotated[tuple[Line, Name], Field(strict=False)]], Field(max_length=64)] = []
+    mixture: MixtureModel | None = None
 
 
 class ReturnedModel(_Closed):
@@ -71,6 +78,7 @@ class ReportModel(_Closed):
         dict[Name, Annotated[list[Layout], Field(min_length=2, max_length=2)]], Field(max_length=64)
     ] = {}
     returned: ReturnedModel | None = None
+    doubtful: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +149,13 @@ def call_report(index: int, reply: Reply, mutations: tuple[Mutation, ...]) -> Ca
     """What came of one call."""
     report = reply.report
     if report.raised:
-        return CaseReport(call=index, outcome=Outcome.RAISED, raised=_raised(report.raised), mutations=mutations)
+        return CaseReport(
+            call=index,
+            outcome=Outcome.RAISED,
+            raised=_raised(report.raised),
+            mutations=mutations,
+            doubtful=report.doubtful,
+        )
     assert report.returned is not None  # what is neither is no answer
     return CaseReport(
         call=index,
@@ -149,6 +163,7 @@ def call_report(index: int, reply: Reply, mutations: tuple[Mutation, ...]) -> Ca
         returned=_returned(report.returned, reply.tensors),
         mutations=mutations,
         seconds=report.seconds,
+        doubtful=report.doubtful,
     )
 
 
@@ -188,4 +203,9 @@ def _raised(told: RaisedModel) -> Raised:
         frames=tuple(told.frames),
         column=told.column,
         text=told.text,
+        mixture=_mixture(told.mixture) if told.mixture else None,
     )
+
+
+def _mixture(told: MixtureModel) -> Mixture:
+    return Mixture(operation=told.operation, pointwise=told.pointwise, operands=tuple(told.operands))

@@ -162,6 +162,7 @@ class Run:
             source=job.source,
             name=job.name,
             kind=job.kind,
+            imitate=warm_for(job) == "fake",
             patterns=sorted({(count, tuple(sorted(keywords))) for count, keywords in calls}),
             limits={
                 "data_bytes": self._data_bytes,

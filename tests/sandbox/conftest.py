@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,7 @@ from grader.sandbox.local import Guest, LocalSandbox
 from tests.containers.engines import served
 
 NOBODY = 65534
+REPOSITORY = str(Path(__file__).parents[2])
 
 
 class NobodysGuest(Guest):

@@ -249,3 +249,36 @@ print(list(work.iterdir()))
         pytest.skip("an ordinary user may not read this checkout")
 
     assert told.stdout == "True\n[]\n", told.stderr
+
+
+WITHOUT_RIGHTS = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"]
+OWNERS = """
+import ctypes, os, sys
+from pathlib import Path
+from grader.sandbox.guest import confine, folders
+confine.die_with(os.getppid())
+work, owner = Path(sys.argv[1]), int(sys.argv[2])
+print(folders.used_bytes(work, 1 << 20) > 1 << 20, 1 << 16 < folders.used_bytes(work, 1 << 20, owner) < 1 << 20)
+signal, ourselves = ctypes.c_int(), os.open(work.parent / "ours", os.O_CREAT)
+ctypes.CDLL(None).prctl(2, ctypes.byref(signal), 0, 0, 0)
+print(signal.value, os.fstat(ourselves).st_uid)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root, to drop some of its rights")
+def test_folder_is_measured_with_its_owners_rights(tmp_path: Path) -> None:
+    """A root that may not pass by modes, as in a container, measures a folder that is open to its owner alone.
+
+    Afterwards it has its own rights again, and still dies with its parent.
+    """
+    folder = tmp_path / "work"
+    (folder / "a").mkdir(parents=True)
+    (folder / "a" / "file").write_bytes(bytes(1 << 16))
+    folder.chmod(0o777)
+    (folder / "a").chmod(0o700)
+    for path in (folder / "a", folder / "a" / "file"):
+        os.chown(path, NOBODY, NOBODY)
+    command = [*WITHOUT_RIGHTS, sys.executable, "-c", OWNERS, str(folder), str(NOBODY)]
+    told = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert told.stdout.split() == ["True", "True", "9", "0"], told.stderr

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -15,9 +17,9 @@ import pytest
 from grader.errors import SandboxFailed
 from grader.records import Job, Outcome, RunEnd
 from grader.sandbox.base import Sandbox
-from grader.sandbox.guest import seccomp
+from grader.sandbox.guest import scratch, seccomp
 from grader.sandbox.local import LocalSandbox
-from tests.sandbox.conftest import SANDBOXES
+from tests.sandbox.conftest import NOBODY, SANDBOXES
 from tests.sandbox.daemons import DAEMON, canaries, wait_until
 from tests.sandbox.running import DOUBLE, LIMITS, PRELUDE, calls, run
 
@@ -85,27 +87,84 @@ next(running)
 """
 
 
-def test_a_killed_supervisor_leaves_nothing() -> None:
-    """When the supervisor is killed in the middle of a run, guest, children, orphans and folders go by themselves."""
+@dataclass(frozen=True, kw_only=True)
+class Supervisor:
+    """A process of its own with a sandbox in which a run is under way."""
+
+    process: subprocess.Popen[bytes]
+    guest: psutil.Process
+    folder: Path
+
+
+def started_supervisor(source: str) -> Supervisor:
+    """Starts one, for this submission."""
     process = subprocess.Popen(
         [sys.executable, "-c", SUPERVISOR], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]
     )
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(f"{DAEMON}def f(x):\n    time.sleep(60)\n".encode())
+    process.stdin.write(source.encode())
     process.stdin.close()
     pid, folder = process.stdout.readline().decode().split()
-    family = psutil.Process(int(pid)).children(recursive=True)
-    before = len(canaries())
-    process.kill()
-    process.wait()
     process.stdout.close()
+    return Supervisor(process=process, guest=psutil.Process(int(pid)), folder=Path(folder))
+
+
+def test_a_killed_supervisor_leaves_nothing() -> None:
+    """When the supervisor is killed in the middle of a run, guest, children, orphans and folders go by themselves."""
+    killed = started_supervisor(f"{DAEMON}def f(x):\n    time.sleep(60)\n")
+    family = killed.guest.children(recursive=True)
+    before = len(canaries())
+    killed.process.kill()
+    killed.process.wait()
 
     assert before == 6
     assert len(family) > before
-    assert wait_until(lambda: not psutil.pid_exists(int(pid)) and not any(one.is_running() for one in family))
+    assert wait_until(lambda: not killed.guest.is_running() and not any(one.is_running() for one in family))
     assert canaries() == []
-    assert wait_until(lambda: not Path(folder).exists())
+    assert wait_until(lambda: not killed.folder.exists())
+
+
+def test_what_the_dead_leave_is_removed_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Zygote and supervisor killed at once leave a folder; the next start removes it."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    killed = started_supervisor("import os\nos.mkdir('a', 0o300)\ndef f(x):\n    while True: pass\n")
+    family = [killed.guest, *killed.guest.children(recursive=True)]
+    killed.guest.kill()
+    killed.process.kill()
+    killed.process.wait()
+    assert wait_until(lambda: not any(one.is_running() for one in family))
+    assert killed.folder.exists()
+
+    sandbox = LocalSandbox()
+    try:
+        run(sandbox, DOUBLE)
+        assert not killed.folder.exists()
+    finally:
+        sandbox.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_folders_that_nobody_holds(tmp_path: Path) -> None:
+    """Whatever lies in them goes; what is held, is another person's or none of ours stays."""
+    held, left, strangers, other = (tmp_path / f"grader-{name}" for name in ("held", "left", "strangers", "other"))
+    ours = [held, left, *([strangers] if os.geteuid() == 0 else [])]
+    for folder in ours:
+        (folder / "children" / "1-1" / "locked").mkdir(parents=True)
+        (folder / "children" / "1-1" / "locked").chmod(0)
+    other.mkdir()
+    claims = [scratch.claim(folder) for folder in ours]
+    for claim in claims[1:]:
+        os.close(claim)
+    if strangers in ours:
+        os.chown(strangers, NOBODY, NOBODY)
+    scratch.sweep(tmp_path / "grader-own")
+
+    assert set(tmp_path.iterdir()) == {*ours, other} - {left}
+    os.close(claims[0])
+    scratch.sweep(tmp_path / "grader-own")
+    assert not held.exists()
 
 
 def test_close_leaves_nothing() -> None:

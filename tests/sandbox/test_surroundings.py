@@ -52,6 +52,7 @@ print(os.getgroups(), os.getuid() != 0, os.getpid() == os.getsid(0))
     assert set(eval(lines[2])) <= {
         *("PATH", "LANG", "HOME", "TMPDIR", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"),
         *("TORCHDYNAMO_DISABLE", "PYTORCH_NVML_BASED_CUDA_CHECK", "LC_CTYPE", "TORCHINDUCTOR_CACHE_DIR"),
+        *("TZ", "PYTHONHASHSEED"),
         *("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "HOSTNAME"),  # the container's, as uname tells it
     }
     assert lines[3:] == ["True []", "[]", "[] True True"]

@@ -132,8 +132,8 @@ class Live:
         """Bytes in the work folder."""
         if self.mounted:
             return 0
-        free = folders.FREE_BYTES
-        return folders.used_bytes(self.child.folder, self.limits["file_bytes"] + free) - free
+        free, owner = folders.FREE_BYTES, self.child.uid if self.child.uid != os.geteuid() else None
+        return folders.used_bytes(self.child.folder, self.limits["file_bytes"] + free, owner) - free
 
     def _memory(self, pids: list[int]) -> int:
         """Bytes in use. Shared pages count for all who have them, so a sum that is too large is looked at again.

@@ -21,11 +21,12 @@ from json import JSONEncoder
 from typing import Any
 
 import torch
-from torch._subclasses import FakeTensor, FakeTensorMode
+from torch._subclasses import FakeTensor
 
-from grader.sandbox.guest import raised, tensors, wire
+from grader.sandbox.guest import fresh, raised, tensors, wire
+from grader.sandbox.guest.fresh import FILE
+from grader.sandbox.guest.imitation import Imitation
 
-FILE = "submission.py"
 _RESERVE_BYTES = 64 << 20  # kept back from the memory limit, so that a full child can still say so
 encode, _write, _flags, _clock = JSONEncoder().encode, os.write, set[str](), time.perf_counter
 _flush = (sys.stdout.flush, sys.stderr.flush)
@@ -46,6 +47,7 @@ class Child:
     layouts: dict[str, Any] = field(default_factory=dict)
     moved: dict[str, tensors.Pair] = field(default_factory=dict)
     instance: Any = None
+    imitation: Imitation = field(default_factory=Imitation)
 
 
 def eager_compile(model: Any = None, **_options: Any) -> Any:
@@ -78,7 +80,8 @@ def handled(child: Child, request: dict[str, Any]) -> tuple[dict[str, Any], dict
     try:
         return _load(child, request) if request["do"] == "load" else _call(child, request)
     except BaseException as error:  # whatever a submission raises, SystemExit and KeyboardInterrupt too
-        return {"raised": _tell(error)}, {}
+        told = _tell(error) | child.imitation.mixture(error)
+        return {"raised": told} | child.imitation.settled(error), {}
     finally:
         for flush in _flush:
             with contextlib.suppress(Exception):
@@ -97,6 +100,9 @@ def _reply(child: Child, report: dict[str, Any], found: dict[str, torch.Tensor])
 def _load(child: Child, request: dict[str, Any]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     _lower_limits(request["limits"])
     torch.set_num_threads(request["limits"]["torch_threads"])
+    if request["imitate"]:
+        child.imitation.begin()
+    fresh.seed(child.device)
     source = request["source"]
     linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)
     module = types.ModuleType("submission")
@@ -145,7 +151,7 @@ def _what_is_wrong(child: Child, request: dict[str, Any]) -> dict[str, Any] | No
 
 def _call(child: Child, request: dict[str, Any]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     mode = request["mode"]
-    with _tensor_mode(mode):
+    with child.imitation.calling(mode):
         _set_arguments(child, request)
         function = _instance(child, request) if child.kind == "module" else child.entry
         inputs = _inputs(child)
@@ -161,12 +167,8 @@ def _call(child: Child, request: dict[str, Any]) -> tuple[dict[str, Any], dict[s
             "returned": tensors.describe(result, tensors.PLAIN | ({FakeTensor} if mode == "fake" else set()), mode),
         }
         if mode != "real":
-            return _without_values(report, result), {}
+            return _without_values(report, result) | child.imitation.settled(), {}
         return report, _fetched(request, report["returned"], result, _leaves(inputs, function))
-
-
-def _tensor_mode(mode: str) -> contextlib.AbstractContextManager[Any]:
-    return FakeTensorMode() if mode == "fake" else contextlib.nullcontext()
 
 
 def _set_arguments(child: Child, request: dict[str, Any]) -> None:
@@ -198,13 +200,14 @@ def _instance(child: Child, request: dict[str, Any]) -> Any:
     """A new module with the weights; for a call in the same memory the last one again, with other weights."""
     kept, child.instance = child.instance if request["same_memory"] else None, None
     module = child.instance = child.entry(**request["init"]) if kept is None else kept
-    state = {name: tensors.make(spec, child.arena, "real", child.device)[0] for name, spec in request["state"].items()}
+    values = "fake" if request["mode"] == "fake" else "real"
+    state = {name: tensors.make(spec, child.arena, values, child.device)[0] for name, spec in request["state"].items()}
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"{child.entry.__name__} is no torch.nn.Module")
     if state:
         module.to(device=child.device, dtype=next(iter(state.values())).dtype)
         torch.nn.Module.load_state_dict(module, state, strict=True)
-    return module.to("meta") if request["mode"] == "meta" else module
+    return module if request["mode"] == "real" else module.to("meta" if request["mode"] == "meta" else "cuda")
 
 
 def _inputs(child: Child) -> dict[str, torch.Tensor]:

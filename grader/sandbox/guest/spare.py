@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from grader.sandbox.guest import confine, folders, mounts, proc, runner
+from grader.sandbox.guest import confine, folders, fresh, mounts, proc, runner
 from grader.sandbox.guest.confine import Confinement
 from grader.sandbox.guest.wire import ARENA_BYTES
 
@@ -147,7 +147,7 @@ def _be_child(settings: Settings, folder: Path, mode: str, descriptors: tuple[in
         arena = mmap.mmap(5, ARENA_BYTES)
         os.close(5)
         os.closerange(7, (1 << 31) - 1)  # Python keeps a copy of a mapping's descriptor
-        os.environ["HOME"] = os.environ["TMPDIR"] = str(folder)
+        fresh.start(str(folder))
         _settle(settings, folder, mode, uid=uid)
         runner.serve(runner.Child(requests=3, replies=4, arena=arena, device=settings.device))
     except BaseException as error:

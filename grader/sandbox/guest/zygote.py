@@ -7,7 +7,6 @@ nothing worth reading. `python -m grader.sandbox.guest --help` says how it is st
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 import resource
 import select
@@ -22,7 +21,20 @@ from pathlib import Path
 
 import torch
 
-from grader.sandbox.guest import cgroup, confine, folders, gpu, huge_pages, mounts, proc, rehearsal, runner, service
+from grader.sandbox.guest import (
+    cgroup,
+    confine,
+    folders,
+    fresh,
+    gpu,
+    huge_pages,
+    mounts,
+    proc,
+    rehearsal,
+    runner,
+    scratch,
+    service,
+)
 from grader.sandbox.guest.lane import Lane
 from grader.sandbox.guest.spare import Settings
 
@@ -41,10 +53,13 @@ def main() -> None:
     alive = options.folder / "alive" if options.socket else None
     if options.socket:
         options.folder = service.children_folder(options.folder)
+    if options.scratch:
+        scratch.sweep(options.scratch)
     settings = _settings(options)
     cgroup.sweep()
     _prepare_torch(on_gpu=options.device != "cpu")
-    _forget_ourselves(environment)
+    fresh.forget(environment)
+    huge_pages.gather()
     endings = [_told_to_end(), *([] if options.lifeline is None else [options.lifeline])]
     if options.socket:
         listening, path = service.listen(options.socket, options.device)
@@ -132,19 +147,6 @@ def _prepare_torch(*, on_gpu: bool) -> None:
         raise SystemExit("torch touched the GPU in the zygote; children could not use it")
     if confine.thread_count() != 1:
         raise SystemExit("torch started threads in the zygote; children could not be confined")
-
-
-def _forget_ourselves(environment: set[str]) -> None:
-    """The engine's folder is nothing to find on a submission's path; what was imported is kept from the GC."""
-    known = confine.python_folders()
-    sys.path[:] = [entry for entry in sys.path if any(Path(entry).is_relative_to(folder) for folder in known)]
-    sys.argv[:] = [runner.FILE]
-    for name in set(os.environ) - environment:  # torch adds some that name our user
-        del os.environ[name]
-    os.environ.update(PATH="/usr/bin:/bin", LANG="C.UTF-8")
-    gc.collect()
-    gc.freeze()
-    huge_pages.gather()
 
 
 def _told_to_end() -> int:
