@@ -11,19 +11,14 @@ from grader import gradients
 from grader.cases import DEVICE, Case
 from grader.compare import Mismatch, compare
 from grader.exceptions import is_allocation_failure
+from grader.one_device import needs_one_device
 from grader.records import CaseReport, Mixture, Mode, Outcome, Raised, Returned, Verdict
 
 FORBIDDEN = (Outcome.VIOLATION, Outcome.MALFORMED)
 FLOATING = ("float16", "bfloat16", "float32", "float64")
 _HOME = {Mode.FAKE: "cuda", Mode.META: "meta"}
-# besides all pointwise operations, those that a GPU refuses when a tensor with elements lies elsewhere (a number, as a
-# tensor without dimensions, may). Others take it: indexing by what is on the CPU, say, or copying from there.
-_NEEDS_ONE_DEVICE = {
-    *("mm", "addmm", "addmm_", "bmm", "baddbmm", "baddbmm_", "addbmm", "mv", "addmv", "dot", "vdot"),
-    *("matmul", "linear", "native_layer_norm", "native_group_norm", "_fused_rms_norm", "_prelu_kernel"),
-    *("cat", "stack", "masked_fill", "masked_fill_", "gather", "index_select", "index_add", "index_add_", "embedding"),
-    *("scatter", "scatter_", "scatter_add", "scatter_add_"),
-}
+# what torch says where it compares devices itself, before any operation
+_ABOVE_OPERATIONS = re.compile(r"to have the same device type|DeviceType, but got tensor with cpu DeviceType")
 _BARE_NUMPY = re.compile(r"can't convert (meta|cuda).* tensor to numpy", re.IGNORECASE)
 
 
@@ -151,20 +146,17 @@ def is_plain(returned: Returned) -> bool:
 
 def is_device_fault(raised: Raised, mode: Mode) -> bool:
     """Whether this exception would come on a GPU too: two devices in one operation, or a bare `.numpy()`."""
-    if raised.mixture is not None and _is_refused(raised.mixture, _HOME[mode]):
+    if raised.mixture is not None:
+        return needs_one_device(raised.mixture.operation) and _has_strangers(raised.mixture, _HOME[mode])
+    if raised.type == "RuntimeError" and _ABOVE_OPERATIONS.search(raised.message):
         return True
     return raised.type == "TypeError" and bool(_BARE_NUMPY.search(raised.message))
 
 
-def _is_refused(mixture: Mixture, home: str) -> bool:
-    """Whether a GPU refuses an operation on tensors of which some are at home there and some are not."""
-    if not mixture.pointwise and mixture.operation not in _NEEDS_ONE_DEVICE:
-        return False
+def _has_strangers(mixture: Mixture, home: str) -> bool:
+    """Whether some tensors are at home and others on the CPU; numbers, as tensors without dimensions, may be there."""
     at_home = any(device == home for device, _dimensions, _elements in mixture.operands)
-    strangers = [
-        device for device, dimensions, elements in mixture.operands if device == "cpu" and dimensions and elements
-    ]
-    return at_home and bool(strangers)
+    return at_home and any(device == "cpu" and size > 0 for device, *sizes in mixture.operands for size in [min(sizes)])
 
 
 def tensor(returned: Returned, case: Case) -> torch.Tensor | None:

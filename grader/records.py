@@ -135,11 +135,10 @@ class Job:
 class Mixture:
     """The operation of torch's that raised, on tensors without values.
 
-    pointwise: it works element by element. operands: device, number of dimensions and of elements of each tensor.
+    operands: device, number of dimensions and of elements of each tensor.
     """
 
     operation: str
-    pointwise: bool
     operands: tuple[tuple[str, int, int], ...]
 
 

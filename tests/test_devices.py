@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-import torchgen
 
 from grader import judge
 from grader.cases import DEVICE, CaseSet
 from grader.judge import Judged
+from grader.one_device import needs_one_device
 from grader.problem import Problem
 from grader.records import CaseReport, Job, Verdict
 from grader.sandbox.base import Sandbox
@@ -64,15 +62,25 @@ def test_most_right_work_is_tried(meet: Meet) -> None:
     assert unsure == []
 
 
-def test_operations_that_need_one_device() -> None:
-    """By torch's own list: its code for CUDA checks the devices of all tensors, or leaves that to TensorIterator."""
-    listed = Path(torchgen.__file__).parent / "packaged" / "ATen" / "native" / "native_functions.yaml"
-    checked = set()
-    for entry in re.split(r"(?m)^- func: ", listed.read_text(encoding="utf-8"))[1:]:
-        name = re.split(r"[.(]", entry, maxsplit=1)[0]
-        on_cuda = re.search(r"(?m)^    [\w, ]*\bCUDA\b[\w, ]*:", entry) or "structured_delegate" in entry
-        unchecked = re.search(r"device_check: NoCheck(?!\s*# TensorIterator)", entry)
-        checked |= {name} if on_cuda and not unchecked else set()
-    made_of_such = {"matmul", "linear", "stack", "mv", "dot", "vdot", "embedding", "masked_fill"}
-
-    assert judge._NEEDS_ONE_DEVICE - made_of_such <= checked
+@pytest.mark.parametrize(
+    ("operations", "needs"),
+    [
+        ("add mul_ div where lerp clamp maximum lt logical_and heaviside mse_loss _prelu_kernel masked_fill", True),
+        (
+            "mm addmm bmm addmv dot linear matmul cat stack gather scatter index_select index_add embedding take isin",
+            True,
+        ),
+        ("native_layer_norm _fused_rms_norm native_batch_norm nll_loss_forward searchsorted linalg_cross", True),
+        (
+            "index index_put_ copy_ copy _to_copy resize_as_ view_as expand_as _pack_padded_sequence bernoulli_ set_",
+            False,
+        ),
+        (
+            "_foreach_mul _foreach_add_ _foreach_copy_ slice_scatter select_scatter is_same_size _fused_adam_ unknown",
+            False,
+        ),
+    ],
+)
+def test_operations_that_need_one_device(operations: str, needs: bool) -> None:
+    """As torch's documentation and code for CUDA have it."""
+    assert {name for name in operations.split() if needs_one_device(name) is not needs} == set()

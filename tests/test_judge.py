@@ -166,9 +166,9 @@ def test_device_results(mode: Mode, changes: dict[str, object], expected: Verdic
     assert verdict(device_case(mode), data=None, **changes) is expected
 
 
-def mixed(home: str, *others: tuple[str, int, int], operation: str = "mul", pointwise: bool = True) -> CaseReport:
+def mixed(home: str, *others: tuple[str, int, int], operation: str = "mul") -> CaseReport:
     """An operation that raised, on a matrix at home and other tensors: device, dimensions, elements."""
-    mixture = Mixture(operation=operation, pointwise=pointwise, operands=((home, 2, 6), *others))
+    mixture = Mixture(operation=operation, operands=((home, 2, 6), *others))
     what = Raised(type="RuntimeError", module="builtins", message="", line=1, mixture=mixture)
     return CaseReport(call=0, outcome=Outcome.RAISED, raised=what)
 
@@ -187,9 +187,12 @@ ONE = ("cpu", 1, 1)
         (Mode.FAKE, mixed("cuda", ("meta", 1, 1)), False),
         (Mode.FAKE, mixed("cuda", ("cuda", 1, 1)), False),
         (Mode.META, mixed("cuda", ONE), False),  # kept from a call on fake tensors
-        (Mode.FAKE, mixed("cuda", ONE, operation="addmm", pointwise=False), True),
-        (Mode.FAKE, mixed("cuda", ONE, operation="copy_", pointwise=False), False),
-        (Mode.FAKE, mixed("cuda", ONE, operation="index", pointwise=False), False),
+        (Mode.FAKE, mixed("cuda", ONE, operation="addmm"), True),
+        (Mode.FAKE, mixed("cuda", ONE, operation="linear"), True),
+        (Mode.FAKE, mixed("cuda", ONE, operation="copy_"), False),
+        (Mode.FAKE, mixed("cuda", ONE, operation="index"), False),
+        (Mode.FAKE, mixed("cuda", ONE, operation="_foreach_mul"), False),
+        (Mode.FAKE, raised("RuntimeError", "Expected query, key, and value to have the same device type, but"), True),
         (Mode.META, raised("TypeError", TO_NUMPY.format("meta")), True),
         (Mode.FAKE, raised("TypeError", TO_NUMPY.format("cuda:0")), True),
         (Mode.FAKE, raised("FakeTensorDeviceMismatchError", module="torch"), False),  # of no operation that we saw

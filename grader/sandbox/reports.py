@@ -31,7 +31,6 @@ class _Closed(BaseModel):
 
 class MixtureModel(_Closed):
     operation: Name
-    pointwise: bool
     operands: Annotated[list[Annotated[tuple[Name, Size, Size], Field(strict=False)]], Field(max_length=16)]
 
 
@@ -208,4 +207,4 @@ def _raised(told: RaisedModel) -> Raised:
 
 
 def _mixture(told: MixtureModel) -> Mixture:
-    return Mixture(operation=told.operation, pointwise=told.pointwise, operands=tuple(told.operands))
+    return Mixture(operation=told.operation, operands=tuple(told.operands))

@@ -123,11 +123,10 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _told(operation: Any, arguments: Any) -> dict[str, Any]:
-    """An operation's name, whether it works element by element, and its tensors: device, dimensions, elements."""
+    """An operation's name, and its tensors: device, dimensions, elements."""
     operands = [[tensor.device.type, tensor.dim(), tensor.numel()] for tensor in _tensors(arguments)]
     return {
         "operation": operation.name().partition("::")[2].partition(".")[0],
-        "pointwise": torch.Tag.pointwise in operation.tags,
         "operands": operands[:_OPERANDS],
     }
 
