@@ -12,7 +12,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.openapi.utils import get_openapi
-from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from fastapi_offline import FastAPIOffline
 from procrastinate.exceptions import ConnectorException
 from starlette.exceptions import HTTPException
@@ -25,6 +25,7 @@ from app.errors import ApiError, from_error, problem_response
 from app.fleet import Fleet
 from app.hub import Hub
 from app.intake import said
+from app.page import add_page
 from app.replies import ProblemDetails
 from app.schemas import NewSubmissionBody
 from app.service import Backlog, Catalogue, Service
@@ -49,10 +50,6 @@ With `Prefer: wait=SECONDS` the answer is the finished record (200) or, when tim
 (202); `events_url` streams its progress as server-sent events. Errors are RFC 9457 problem details whose `detail` says
 what to mend.
 """
-HOME = """<!doctype html><meta charset="utf-8"><title>grader</title><h1>grader</h1>
-<p>Grades PyTorch coding challenges. <a href="docs">The API and a page to try it</a>,
-<a href="api/v1/problems">the problems</a>, <a href="readyz">readiness</a>, <a href="metrics">metrics</a>.</p>"""
-
 
 @asynccontextmanager
 async def opened(settings: Settings, url: str) -> AsyncIterator[Service]:
@@ -96,6 +93,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(routes.router)
     app.include_router(admin.router)
     _add_root_routes(app)
+    add_page(app, settings)
     _add_errors(app)
     app.add_middleware(BodyLimit)
     if settings.origins:
@@ -131,10 +129,6 @@ def _openapi(app: FastAPI) -> dict[str, object]:
 
 
 def _add_root_routes(app: FastAPI) -> None:
-    @app.get("/", include_in_schema=False)
-    def home() -> HTMLResponse:
-        return HTMLResponse(HOME)
-
     @app.get("/healthz", tags=["operations"])
     def healthz() -> dict[str, str]:
         """The process is alive."""

@@ -1,0 +1,80 @@
+/** Editor, the two buttons, and what came of them. */
+import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import type { Mode, Problem } from "../api/types";
+import type { Editor } from "../editor/editor";
+import { EditorPane } from "../editor/pane";
+import { Results } from "../results/results";
+import { narrow } from "../shell/narrow";
+import { Split, useShare } from "../shell/split";
+import { Actions } from "./actions";
+import { type Attempts, isUnderWay } from "./attempt";
+import { Draft } from "./draft";
+import { Elsewhere } from "./elsewhere";
+
+interface Props {
+  problem: Problem;
+  attempts: Attempts;
+  hidden: boolean;
+  /** A source to be put into the editor, anew each time the object changes. */
+  loaded: { source: string } | null;
+}
+
+export function Workbench({ problem, attempts, hidden, loaded }: Props) {
+  const draft = useMemo(() => new Draft(problem.slug, problem.starter), [problem]);
+  const [editor, setEditor] = useState<Editor | null>(null);
+  const [text, setText] = useState(() => draft.load());
+  const [share, setShare] = useShare("editor", 58);
+  const attempt = attempts.current.value;
+  const changed = useCallback(
+    (now: string) => {
+      setText(now);
+      draft.save(now);
+    },
+    [draft],
+  );
+  const replace = useCallback((source: string) => editor?.replace(source), [editor]);
+  const start = useCallback(
+    (mode: Mode) => {
+      if (!isUnderWay(attempts.current.value)) attempts.start(mode, editor?.text ?? text);
+    },
+    [attempts, editor, text],
+  );
+  useKeys(start);
+  useEffect(() => {
+    if (loaded) editor?.replace(loaded.source);
+  }, [editor, loaded]);
+  useEffect(() => {
+    const current = attempt !== null && attempt.source === editor?.text;
+    editor?.markFault(current ? (attempt.record?.error ?? null) : null);
+  }, [editor, attempt]);
+  const stale = attempt !== null && attempt.source !== null && attempt.source !== text;
+  return (
+    <section class="workbench" aria-label="Your code" hidden={hidden} style={{ "--share": `${share}%` }}>
+      <EditorPane problem={problem} initial={text} changed={changed} ready={setEditor} />
+      <Elsewhere draft={draft} text={text} take={replace} />
+      <Actions
+        attempt={attempt}
+        start={start}
+        cancel={() => attempts.cancel()}
+        pristine={text === draft.starter}
+        reset={() => replace(draft.starter)}
+      />
+      {!narrow.value && <Split orientation="horizontal" label="Height of the editor" share={share} moved={setShare} />}
+      <Results attempt={attempt} stale={stale} show={(line) => editor?.goTo(line)} />
+    </section>
+  );
+}
+
+/** Ctrl+Enter runs, Ctrl+Shift+Enter submits, wherever the focus is; on a Mac the Command key does too. */
+function useKeys(start: (mode: Mode) => void): void {
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.altKey) return;
+      event.preventDefault();
+      event.stopPropagation();
+      if (!event.repeat) start(event.shiftKey ? "submit" : "run");
+    };
+    addEventListener("keydown", press, { capture: true });
+    return () => removeEventListener("keydown", press, { capture: true });
+  }, [start]);
+}

@@ -1,0 +1,61 @@
+/** What came of a try: the verdict and its sentence first, then why, then everything there is to see. */
+import { useEffect, useState } from "preact/hooks";
+import type { Attempt } from "../problem/attempt";
+import { Notice } from "../shell/notice";
+import { CaseDetail } from "./case-detail";
+import { CaseGrid } from "./case-grid";
+import { Exception } from "./exception";
+import { Facts } from "./facts";
+import { Mistakes } from "./mistakes";
+import { Output } from "./output";
+import "./results.css";
+import { Verdict } from "./verdict";
+
+interface Props {
+  attempt: Attempt | null;
+  /** Whether the code has been changed since. */
+  stale: boolean;
+  /** Shows a line of the learner's code. */
+  show: (line: number) => void;
+}
+
+export function Results({ attempt, stale, show }: Props) {
+  return (
+    <section class="results" aria-label="Results" tabIndex={0}>
+      {attempt === null ? <Nothing /> : <Shown key={attempt.record?.id} attempt={attempt} stale={stale} show={show} />}
+    </section>
+  );
+}
+
+function Nothing() {
+  return (
+    <div class="nothing">
+      <p>
+        <strong>Run</strong> tries the public cases, whose values you can see. <strong>Submit</strong> tries the hidden ones too.
+      </p>
+      <p>
+        <kbd>Ctrl</kbd> <kbd>↵</kbd> runs, <kbd>Ctrl</kbd> <kbd>⇧</kbd> <kbd>↵</kbd> submits, <kbd>Esc</kbd> leaves the editor.
+      </p>
+    </div>
+  );
+}
+
+function Shown({ attempt, stale, show }: { attempt: Attempt; stale: boolean; show: (line: number) => void }) {
+  const { record, cases, refusal } = attempt;
+  const [chosen, setChosen] = useState<string | null>(null);
+  const first = cases.find((one) => one.outcome !== "passed" && one.outcome !== "not_run") ?? cases[0];
+  const detailed = cases.find((one) => one.name === chosen) ?? (record ? first : undefined);
+  useEffect(() => setChosen(null), [record?.id]);
+  if (refusal !== null) return <Notice kind="bad">It was not taken: {refusal}.</Notice>;
+  return (
+    <>
+      <Verdict attempt={attempt} stale={stale} />
+      {record && <Mistakes mistakes={record.diagnosis} />}
+      {record?.error && <Exception fault={record.error} show={show} />}
+      {cases.length > 0 && <CaseGrid cases={cases} chosen={detailed?.name ?? null} choose={setChosen} />}
+      {detailed && <CaseDetail key={detailed.name} one={detailed} />}
+      {record && <Output record={record} />}
+      {record && <Facts record={record} />}
+    </>
+  );
+}
