@@ -22,8 +22,13 @@ WEB = Path(__file__).resolve().parent
 BUNDLE = WEB.parent / "app" / "bundle"
 SOURCES = BUNDLE / "sources.sha256"
 NOT_SOURCES = {"node_modules", "openapi.json", "schema.d.ts", "__pycache__"}
+SHOWN_LINES = 60
 COMPRESSED = {".js", ".css", ".wasm", ".svg", ".txt"}
-PATIENCE = {"NPM_CONFIG_FETCH_RETRIES": "1", "NPM_CONFIG_FETCH_RETRY_MINTIMEOUT": "1000"}
+PATIENCE = {
+    "NPM_CONFIG_FETCH_RETRIES": "1",
+    "NPM_CONFIG_FETCH_RETRY_MINTIMEOUT": "1000",
+    "NPM_CONFIG_FETCH_TIMEOUT": "20000",
+}
 
 
 class BuildError(Exception):
@@ -43,7 +48,8 @@ def main() -> int:
     except BuildError as error:
         print(f"page: {error}", file=sys.stderr)
         if asked.optional:
-            print("page: the service runs without the page; the next `make setup` tries again", file=sys.stderr)
+            state = "stays as it was" if (BUNDLE / "index.html").is_file() else "is left out of the service"
+            print(f"page: it {state}; the next `make setup` tries again", file=sys.stderr)
         return 0 if asked.optional else 2
     return 0
 
@@ -108,10 +114,7 @@ def install_packages() -> None:
         return
     print("page: installing npm's packages", flush=True)
     npm = node_folder() / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    try:
-        call(node(), str(npm), "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error")
-    except BuildError:
-        raise BuildError("npm's packages can't be installed (npm says why above)") from None
+    call(node(), str(npm), "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error")
     stamp.write_text(hashlib.sha256(lock).hexdigest())
 
 
@@ -121,22 +124,23 @@ def lint() -> None:
     schema = "import json, app.main; print(json.dumps(app.main.create_app().openapi()))"
     made = subprocess.run([sys.executable, "-c", schema], cwd=WEB.parent, check=True, capture_output=True)
     (WEB / "openapi.json").write_bytes(made.stdout)
-    run("openapi-typescript", "openapi.json", "--output", "api/schema.d.ts", "--root-types", quiet=True)
+    run("openapi-typescript", "openapi.json", "--output", "api/schema.d.ts")
     run("tsc", "--noEmit")
     run("oxlint", "--deny-warnings", "--quiet")
 
 
-def run(program: str, *arguments: str, quiet: bool = False) -> None:
+def run(program: str, *arguments: str) -> None:
     """One of the installed packages' programs."""
-    call(node(), str((WEB / "node_modules" / ".bin" / program).resolve()), *arguments, quiet=quiet)
+    call(node(), str((WEB / "node_modules" / ".bin" / program).resolve()), *arguments)
 
 
-def call(*command: str, quiet: bool = False) -> None:
-    """A command in the page's folder. Raises BuildError when it fails."""
+def call(*command: str) -> None:
+    """A command in the page's folder. Raises BuildError with what it said when it fails."""
     environ = {**PATIENCE, **os.environ, "PATH": f"{node_folder() / 'bin'}:{os.environ['PATH']}"}
-    out = subprocess.DEVNULL if quiet else None
-    if subprocess.run(command, cwd=WEB, env=environ, check=False, stdout=out).returncode != 0:
-        raise BuildError(f"{Path(command[1]).name} failed")
+    done = subprocess.run(command, cwd=WEB, env=environ, check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        said = "\n".join((done.stdout + done.stderr).strip().splitlines()[:SHOWN_LINES])
+        raise BuildError(f"{Path(command[1]).name} failed:\n{said}")
 
 
 def node() -> str:

@@ -81,6 +81,7 @@ function extensions(entry: Entry): Extension {
     bracketMatching(),
     closeBrackets(),
     highlightActiveLine(),
+    EditorView.lineWrapping,
     autocompletion({ icons: false }),
     python(),
     indentUnit.of("    "),

@@ -9,15 +9,17 @@ import { Hints } from "./hints";
 import { Statement } from "./statement";
 import { Submissions } from "./submissions";
 
-const TABS = [
-  { id: "problem", label: "Problem" },
+const PROBLEM = { id: "problem", label: "Problem" } as const;
+const REST = [
   { id: "theory", label: "Theory" },
   { id: "hints", label: "Hints" },
   { id: "submissions", label: "Submissions" },
 ] as const;
 const CODE = { id: "code", label: "Code" } as const;
+const WIDE = [PROBLEM, ...REST] as const;
+const NARROW = [PROBLEM, CODE, ...REST] as const;
 
-export type TabId = (typeof TABS)[number]["id"] | typeof CODE.id;
+export type TabId = (typeof NARROW)[number]["id"];
 
 export function useTab(): [TabId, (id: string) => void] {
   const [tab, setTab] = useState<TabId>(() => asTab(location.hash.slice(1)));
@@ -29,7 +31,7 @@ export function useTab(): [TabId, (id: string) => void] {
 }
 
 function asTab(id: string): TabId {
-  return [...TABS, CODE].find((tab) => tab.id === id)?.id ?? "problem";
+  return NARROW.find((tab) => tab.id === id)?.id ?? "problem";
 }
 
 interface Props {
@@ -43,8 +45,8 @@ interface Props {
 
 export function Reading({ problem, language, tab, choose, attempts, load }: Props) {
   return (
-    <section class={`reading ${tab}`} aria-label="Problem">
-      <Tabs label="Problem" tabs={narrow.value ? [CODE, ...TABS] : TABS} chosen={tab} choose={choose} />
+    <section class="reading" data-tab={tab} aria-label="Problem">
+      <Tabs label="Problem" tabs={narrow.value ? NARROW : WIDE} chosen={tab} choose={choose} />
       {tab !== "code" && (
         <Panel id={tab} key={tab}>
           {tab === "problem" && <Statement problem={problem} language={language} />}

@@ -74,7 +74,7 @@ function Item({ item, open, load, current }: ItemProps) {
       </button>
       {source !== null && (
         <button type="button" class="button quiet" onClick={() => load(source)}>
-          Take up this code
+          Edit this code
         </button>
       )}
       {failed && <span role="alert">It can't be opened at the moment.</span>}

@@ -23,7 +23,7 @@ export function Workbench({ problem, attempts, hidden, loaded }: Props) {
   const draft = useMemo(() => new Draft(problem.slug, problem.starter), [problem]);
   const [editor, setEditor] = useState<Editor | null>(null);
   const [text, setText] = useState(() => draft.load());
-  const [share, setShare] = useShare("editor", 58);
+  const [share, setShare] = useShare("editor", 50);
   const attempt = attempts.current.value;
   const changed = useCallback(
     (now: string) => {
