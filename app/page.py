@@ -86,6 +86,9 @@ class Assets(StaticFiles):
         super().__init__(directory=folder, check_dir=False)
         self._headers = {**headers, "Cache-Control": FOR_EVER, "Vary": "Accept-Encoding"}
 
+    async def check_config(self) -> None:
+        """The folder may be missing, and be built while the service runs."""
+
     def file_response(
         self, full_path: str | PathLike[str], stat_result: stat_result, scope: Scope, status_code: int = 200
     ) -> Response:

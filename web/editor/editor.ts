@@ -1,10 +1,17 @@
 /** The code editor: CodeMirror with what Python and this problem need. */
-import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
+import {
+  autocompletion,
+  closeBrackets,
+  closeBracketsKeymap,
+  closeCompletion,
+  completionKeymap,
+  currentCompletions,
+} from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { python } from "@codemirror/lang-python";
 import { bracketMatching, indentOnInput, indentUnit, syntaxHighlighting } from "@codemirror/language";
 import { lintGutter, lintKeymap } from "@codemirror/lint";
-import { EditorState, type Extension } from "@codemirror/state";
+import { EditorState, type Extension, Prec } from "@codemirror/state";
 import {
   drawSelection,
   dropCursor,
@@ -82,7 +89,7 @@ function extensions(entry: Entry): Extension {
     closeBrackets(),
     highlightActiveLine(),
     EditorView.lineWrapping,
-    autocompletion({ icons: false }),
+    autocompletion({ icons: false, defaultKeymap: false }),
     python(),
     indentUnit.of("    "),
     EditorState.tabSize.of(4),
@@ -90,7 +97,8 @@ function extensions(entry: Entry): Extension {
     completions(entry),
     ruff(),
     theme,
-    EditorView.contentAttributes.of({ "aria-label": `Your code for ${entry.name}. Escape leaves the editor.` }),
+    EditorView.contentAttributes.of({ tabindex: "0", "aria-label": `Your code for ${entry.name}. Escape leaves the editor.` }),
+    Prec.highest(keymap.of([{ key: "Escape", run: leave }])),
     keymap.of([
       ...closeBracketsKeymap,
       ...completionKeymap,
@@ -99,13 +107,13 @@ function extensions(entry: Entry): Extension {
       indentWithTab,
       ...defaultKeymap,
       { key: "Mod-f", run: find },
-      { key: "Escape", run: leave },
     ]),
   ];
 }
 
-/** The Tab key indents, so there has to be another way out: on to the buttons. */
-function leave(): boolean {
+/** The Tab key indents, so there has to be another way out: on to the buttons. An open list of completions is closed first. */
+function leave(view: EditorView): boolean {
+  if (currentCompletions(view.state).length > 0) return closeCompletion(view);
   document.getElementById("run")?.focus();
   return true;
 }

@@ -65,6 +65,9 @@ class Linter {
     worker.addEventListener("message", ({ data }: MessageEvent<Reply>) => {
       if (data.number === this.asked) setMarks(this.view, "Ruff", data.findings.map((one) => mark(this.view.state.doc, one)));
     });
+    worker.addEventListener("error", () => {
+      this.worker = null;
+    });
     return worker;
   }
 }

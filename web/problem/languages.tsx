@@ -30,10 +30,9 @@ export function Languages({ languages, chosen, choose }: Props) {
           type="button"
           lang={language}
           aria-pressed={language === chosen}
-          aria-label={nameOf(language)}
           onClick={() => choose(language)}
         >
-          {language}
+          {nameOf(language)}
         </button>
       ))}
     </div>

@@ -49,7 +49,8 @@ export function Workbench({ problem, attempts, hidden, loaded }: Props) {
   }, [editor, attempt]);
   const stale = attempt !== null && attempt.source !== null && attempt.source !== text;
   return (
-    <section class="workbench" aria-label="Your code" hidden={hidden} style={{ "--share": `${share}%` }}>
+    <section class="workbench" hidden={hidden} style={{ "--share": `${share}%` }} {...(narrow.value ? AS_PANEL : AS_PANE)}>
+      {narrow.value && <h1 class="visually-hidden">{problem.title}</h1>}
       <EditorPane problem={problem} initial={text} changed={changed} ready={setEditor} />
       <Elsewhere draft={draft} text={text} take={replace} />
       <Actions
@@ -64,6 +65,9 @@ export function Workbench({ problem, attempts, hidden, loaded }: Props) {
     </section>
   );
 }
+
+const AS_PANE = { "aria-label": "Your code" } as const;
+const AS_PANEL = { id: "panel-code", role: "tabpanel", "aria-labelledby": "tab-code" } as const;
 
 /** Ctrl+Enter runs, Ctrl+Shift+Enter submits, wherever the focus is; on a Mac the Command key does too. */
 function useKeys(start: (mode: Mode) => void): void {

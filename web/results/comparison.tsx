@@ -81,16 +81,18 @@ function PartTable({ part, expected, worst, heat, look }: TableProps) {
                 return (
                   <td
                     key={c}
-                    role="gridcell"
                     class={isWorst ? "worst" : ""}
                     style={{ "--heat": `${Math.round(70 * heat(yours, theirs))}%` }}
                     tabIndex={r * columns + c === stop ? 0 : -1}
-                    aria-label={`${shapeText(index)}: yours ${shown(yours)}, expected ${shown(theirs)}${isWorst ? ", the worst" : ""}`}
                     onMouseEnter={() => look(index)}
                     onFocus={() => (look(index), setStop(r * columns + c))}
                   >
+                    <Said text={`${isWorst ? "the worst, " : ""}yours `} />
                     {shown(yours)}
-                    <small>{shown(theirs)}</small>
+                    <small>
+                      <Said text="expected " />
+                      {shown(theirs)}
+                    </small>
                   </td>
                 );
               })}
@@ -100,6 +102,11 @@ function PartTable({ part, expected, worst, heat, look }: TableProps) {
       </table>
     </div>
   );
+}
+
+/** For screen readers only. */
+function Said({ text }: { text: string }) {
+  return <span class="visually-hidden">{text}</span>;
 }
 
 function Readout({ at, expected, actual, worst }: { at: Index; expected: Tensor; actual: Tensor; worst: Props["worst"] }) {

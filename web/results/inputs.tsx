@@ -1,4 +1,5 @@
 /** What a public case is called with. */
+import { Scroller } from "../shell/scroller";
 import { asTensor, parts, shapeText, shown, type Element, type Tensor } from "./tensor";
 
 export function Inputs({ inputs }: { inputs: Readonly<Record<string, unknown>> }) {
@@ -43,7 +44,7 @@ function TensorInput({ name, tensor }: { name: string; tensor: Tensor }) {
         <code>{name}</code> <span class="about">{`${tensor.dtype} ${shapeText(tensor.shape)}`}</span>
       </figcaption>
       {parts(tensor).map((part) => (
-        <div class="scroller" key={part.index.join()}>
+        <Scroller key={part.index.join()}>
           <table class="heat">
             <tbody>
               {part.rows.map((row, r) => (
@@ -55,7 +56,7 @@ function TensorInput({ name, tensor }: { name: string; tensor: Tensor }) {
               ))}
             </tbody>
           </table>
-        </div>
+        </Scroller>
       ))}
     </figure>
   );

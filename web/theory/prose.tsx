@@ -1,6 +1,7 @@
 /** A text of a problem package. */
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { highlighted } from "../editor/highlight";
+import { reachableWhenWide } from "../shell/scroller";
 import { toHtml } from "./markdown";
 import "./prose.css";
 
@@ -31,16 +32,4 @@ function finish(place: HTMLElement): () => void {
     scroller.append(table);
   }
   return reachableWhenWide([...place.querySelectorAll<HTMLElement>(".scroller, .math-display, pre")]);
-}
-
-/** What is wider than its place can be scrolled with the keyboard, and only then is a stop for the Tab key. */
-function reachableWhenWide(scrollers: readonly HTMLElement[]): () => void {
-  const observer = new ResizeObserver((entries) => {
-    for (const { target } of entries) {
-      if (target.scrollWidth > target.clientWidth) target.setAttribute("tabindex", "0");
-      else target.removeAttribute("tabindex");
-    }
-  });
-  for (const scroller of scrollers) observer.observe(scroller);
-  return () => observer.disconnect();
 }

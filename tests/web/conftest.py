@@ -1,0 +1,74 @@
+"""A Chromium for all tests of the page, and the service that they use."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from app.page import BUNDLE
+from tests.service.conftest import cases_dir, cluster, running
+from tests.service.running import Running
+from tests.web.learner import Learner
+
+__all__ = ["cases_dir", "cluster", "running"]  # fixtures of the service's own tests
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+# no sandbox: tests may run as root; the others: no calls to anywhere but the service
+WAIT_MS = 20_000
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+Open = Callable[..., Learner]
+
+
+@pytest.fixture(scope="package")
+def chromium() -> Iterator[Browser]:
+    """The machine's own Chromium; skips where there is none, or no page to show in it."""
+    program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
+    if program is None:
+        pytest.skip(f"none of {', '.join(PROGRAMS)} is on the path")
+    if not (BUNDLE / "index.html").is_file() and not os.environ.get("CI"):
+        pytest.skip("the page is not built: `make page` says why")
+    expect.set_options(timeout=WAIT_MS)
+    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=program, args=FLAGS) as browser:
+        yield browser
+
+
+@pytest.fixture
+def learner(chromium: Browser, running: Running) -> Iterator[Open]:
+    """Opens a browser of a learner's own at the service; afterwards nothing may have gone wrong in any of its pages."""
+    with ExitStack() as opened:
+
+        def open_browser(address: str = running.address, **options: object) -> Learner:
+            context = opened.enter_context(new_context(chromium, options))
+            wrong: list[str] = []
+            context.on("page", lambda page: watch(page, wrong))
+            opened.callback(lambda: check(wrong))
+            return Learner(context.new_page(), address)
+
+        yield open_browser
+
+
+def new_context(browser: Browser, options: dict[str, object]) -> BrowserContext:
+    """English and without animations unless a test says otherwise."""
+    context = browser.new_context(**{"locale": "en-US", "reduced_motion": "reduce", **options})  # type: ignore[arg-type]
+    context.set_default_timeout(WAIT_MS)
+    return context
+
+
+def watch(page: Page, wrong: list[str]) -> None:
+    """Keeps exceptions, and errors of the console: violations of the Content-Security-Policy are among them."""
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+
+
+def check(wrong: list[str]) -> None:
+    """A refused or broken connection is what some tests are about."""
+    assert [text for text in wrong if not text.startswith("Failed to load resource")] == []
