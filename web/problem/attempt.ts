@@ -21,8 +21,8 @@ export interface Attempt {
   /** The cases so far. */
   cases: readonly Case[];
   record: Submission | null;
-  /** Why the service would not take it. */
-  refusal: string | null;
+  /** Why it came to nothing: the service would not take it, or lost it. */
+  refusal: Refused | null;
 }
 
 /** What a tab remembers of a try that has not ended: it can be sent again with the same key. */
@@ -94,7 +94,8 @@ export class Attempts {
       this.show(await follow(this.client, sent, this.listener(), stopped), body.source);
     } catch (error) {
       if (stopped.aborted) return;
-      this.change({ phase: "refused", refusal: error instanceof Refused ? error.detail : "the page failed" });
+      if (!(error instanceof Refused)) throw error;
+      this.change({ phase: "refused", refusal: error });
     }
     this.keep(null);
   }

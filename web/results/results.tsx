@@ -1,12 +1,14 @@
 /** What came of a try: the verdict and its sentence first, then why, then everything there is to see. */
 import { useEffect, useState } from "preact/hooks";
+import type { Submission } from "../api/types";
 import type { Attempt } from "../problem/attempt";
-import { Notice } from "../shell/notice";
+import { Failure } from "../shell/failure";
 import { CaseDetail } from "./case-detail";
 import { CaseGrid } from "./case-grid";
 import { Exception } from "./exception";
 import { Facts } from "./facts";
 import { Mistakes } from "./mistakes";
+import { outcome } from "./outcomes";
 import { Output } from "./output";
 import "./results.css";
 import { Verdict } from "./verdict";
@@ -22,9 +24,17 @@ interface Props {
 export function Results({ attempt, stale, show }: Props) {
   return (
     <section class="results" aria-label="Results" tabIndex={0}>
+      <p class="visually-hidden" role="status">
+        {attempt?.record ? spoken(attempt.record) : ""}
+      </p>
       {attempt === null ? <Nothing /> : <Shown key={attempt.record?.id} attempt={attempt} stale={stale} show={show} />}
     </section>
   );
+}
+
+/** What a screen reader says when the verdict is there. */
+function spoken({ verdict, status, summary }: Submission): string {
+  return `${outcome(verdict ?? status).label}. ${summary ?? ""}`;
 }
 
 function Nothing() {
@@ -46,7 +56,7 @@ function Shown({ attempt, stale, show }: { attempt: Attempt; stale: boolean; sho
   const first = cases.find((one) => one.outcome !== "passed" && one.outcome !== "not_run") ?? cases[0];
   const detailed = cases.find((one) => one.name === chosen) ?? (record ? first : undefined);
   useEffect(() => setChosen(null), [record?.id]);
-  if (refusal !== null) return <Notice kind="bad">It was not taken: {refusal}.</Notice>;
+  if (refusal !== null) return <Failure what="It was not taken" error={refusal} />;
   return (
     <>
       <Verdict attempt={attempt} stale={stale} />

@@ -16,7 +16,7 @@ export function Verdict({ attempt: { record, mode, phase }, stale }: { attempt: 
   const { label, kind, sign } = outcome(name);
   const passed = mode === "run" && name === "accepted" ? "Public cases passed" : label;
   return (
-    <div class={`verdict ${kind} appear`} role="status">
+    <div class={`verdict ${kind} appear`}>
       <h2>
         <span class="sign" aria-hidden="true">
           {sign}

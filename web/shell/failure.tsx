@@ -6,7 +6,8 @@ import { Notice } from "./notice";
 interface Props {
   what: string;
   error: unknown;
-  again: () => void;
+  /** How to try again, where that is not what the learner does anyway. */
+  again?: () => void;
 }
 
 export function Failure({ what, error, again }: Props) {
@@ -15,9 +16,11 @@ export function Failure({ what, error, again }: Props) {
   return (
     <Notice kind="bad">
       {what}: {why}.{" "}
-      <button type="button" class="plain" onClick={again}>
-        Try again
-      </button>
+      {again && (
+        <button type="button" class="plain" onClick={again}>
+          Try again
+        </button>
+      )}
     </Notice>
   );
 }

@@ -4,9 +4,12 @@ import { giveCredential } from "./credential";
 
 export function KeyForm({ why }: { why: string }) {
   const [typed, setTyped] = useState("");
+  const [given, setGiven] = useState(false);
   const give = (event: Event) => {
     event.preventDefault();
-    if (typed.trim() !== "") giveCredential(typed.trim());
+    if (typed.trim() === "") return;
+    giveCredential(typed.trim());
+    setGiven(true);
   };
   return (
     <form class="key-form" onSubmit={give}>
@@ -24,6 +27,7 @@ export function KeyForm({ why }: { why: string }) {
           Use it in this tab
         </button>
       </div>
+      {given && <p role="status">It is sent from now on.</p>}
     </form>
   );
 }
