@@ -64,9 +64,10 @@ lint: setup  ## ruff and mypy; for the page the TypeScript compiler and oxlint
 	echo 'lint: tsc and oxlint'
 	$(BIN)/python web/build.py --lint
 
-bench: setup  ## milliseconds per submission, beside a cold process and the bare floor
+bench: setup  ## milliseconds per submission, beside a cold process and the bare floor; the page in Chromium
 	@$(BIN)/python -m bench.engine
 	$(BIN)/python -m bench.service
+	$(BIN)/python -m bench.page
 
 attack: setup  ## every example submission, hostile ones included, against the real sandbox
 	@$(BIN)/python -m pytest tests/test_submissions.py

@@ -5,24 +5,27 @@ import type { Draft } from "./draft";
 
 interface Props {
   draft: Draft;
-  text: string;
   take: (text: string) => void;
 }
 
-export function Elsewhere({ draft, text, take }: Props) {
+export function Elsewhere({ draft, take }: Props) {
   const [theirs, setTheirs] = useState<string | null>(null);
   useEffect(
-    () => draft.whenChangedElsewhere((now, before) => (text === before ? take(now) : setTheirs(now))),
-    [draft, text, take],
+    () => draft.whenChangedElsewhere((now, before) => (draft.text.peek() === before ? take(now) : setTheirs(now))),
+    [draft, take],
   );
-  if (theirs === null || theirs === text) return null;
+  return theirs === null ? null : <Choice draft={draft} theirs={theirs} take={take} done={() => setTheirs(null)} />;
+}
+
+function Choice({ draft, theirs, take, done }: Props & { theirs: string; done: () => void }) {
+  if (theirs === draft.text.value) return null;
   const takeTheirs = () => {
     take(theirs);
-    setTheirs(null);
+    done();
   };
   const keepMine = () => {
-    draft.save(text);
-    setTheirs(null);
+    draft.set(draft.text.peek());
+    done();
   };
   return (
     <Notice kind="warn">
