@@ -21,7 +21,8 @@ from grader.problem import problems_root
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
 WATCH = """
 window.seen = {shift: 0, longest: 0};
-const watch = (type, take) => new PerformanceObserver(list => list.getEntries().forEach(take)).observe({type, buffered: true});
+const watch = (type, take) =>
+    new PerformanceObserver(list => list.getEntries().forEach(take)).observe({type, buffered: true});
 watch('layout-shift', entry => { if (!entry.hadRecentInput) seen.shift += entry.value; });
 watch('longtask', entry => { seen.longest = Math.max(seen.longest, entry.duration); });
 """

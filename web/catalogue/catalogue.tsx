@@ -1,9 +1,10 @@
 /** All problems, to be searched and narrowed down. */
-import { useCallback, useEffect, useState } from "preact/hooks";
+import { useCallback, useState } from "preact/hooks";
 import * as problems from "../api/problems";
 import type { ProblemSummary } from "../api/types";
 import { useAnswer } from "../shell/answer";
 import { useClient } from "../shell/app";
+import { useArrival } from "../shell/arrival";
 import { Failure } from "../shell/failure";
 import { Header } from "../shell/header";
 import { Link } from "../shell/link";
@@ -15,13 +16,11 @@ import { Filters } from "./filters";
 export function Catalogue() {
   const client = useClient();
   const [answer, again] = useAnswer(useCallback(() => problems.list(client), [client]));
-  useEffect(() => {
-    document.title = "Problems · grader";
-  }, []);
+  const main = useArrival("Problems");
   return (
     <>
       <Header />
-      <main class="catalogue">
+      <main ref={main} tabIndex={-1} class="catalogue">
         <h1>Problems</h1>
         <p class="lead">PyTorch, written by hand: read the formula, write the function, and see which element is off and why.</p>
         {answer.state === "failed" && <Failure what="The problems can't be shown" error={answer.error} again={again} />}

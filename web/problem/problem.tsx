@@ -5,6 +5,7 @@ import type { Problem } from "../api/types";
 import { loadEditor } from "../editor/pane";
 import { useAnswer } from "../shell/answer";
 import { useClient } from "../shell/app";
+import { useArrival } from "../shell/arrival";
 import { Failure } from "../shell/failure";
 import { Header } from "../shell/header";
 import { narrow } from "../shell/narrow";
@@ -35,14 +36,14 @@ function Known({ problem }: { problem: Problem }) {
   const client = useClient();
   const attempts = useMemo(() => new Attempts(client, problem.slug), [client, problem.slug]);
   const [language, setLanguage] = useLanguage(problem);
+  const main = useArrival(problem.title);
   const [tab, setTab] = useTab();
   const [share, setShare] = useShare("reading", 44);
   const [loaded, setLoaded] = useState<{ source: string } | null>(null);
   useEffect(() => {
-    document.title = `${problem.title} · grader`;
     attempts.resume();
     return () => attempts.leave();
-  }, [problem, attempts]);
+  }, [attempts]);
   const shown = narrow.value || tab !== "code" ? tab : "problem";
   const load = (source: string) => {
     setLoaded({ source });
@@ -54,7 +55,7 @@ function Known({ problem }: { problem: Problem }) {
         <Crumbs problem={problem} />
         <Languages languages={problem.languages} chosen={language} choose={setLanguage} />
       </Header>
-      <main class={narrow.value ? "problem narrow" : "problem"} style={{ "--share": `${share}%` }}>
+      <main ref={main} tabIndex={-1} class={narrow.value ? "problem narrow" : "problem"} style={{ "--share": `${share}%` }}>
         <Reading problem={problem} language={language} tab={shown} choose={setTab} attempts={attempts} load={load} />
         {!narrow.value && <Split orientation="vertical" label="Width of the text" share={share} moved={setShare} />}
         <Workbench problem={problem} attempts={attempts} hidden={narrow.value && shown !== "code"} loaded={loaded} />

@@ -1,8 +1,9 @@
 /** What came of a try: the verdict and its sentence first, then why, then everything there is to see. */
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Submission } from "../api/types";
 import type { Attempt } from "../problem/attempt";
 import { Failure } from "../shell/failure";
+import { narrow } from "../shell/narrow";
 import { CaseDetail } from "./case-detail";
 import { CaseGrid } from "./case-grid";
 import { Exception } from "./exception";
@@ -22,8 +23,13 @@ interface Props {
 }
 
 export function Results({ attempt, stale, show }: Props) {
+  const place = useRef<HTMLElement>(null);
+  const underWay = attempt !== null && attempt.record === null;
+  useEffect(() => {
+    if (underWay && narrow.peek()) place.current?.scrollIntoView({ block: "nearest" });
+  }, [underWay]);
   return (
-    <section class="results" aria-label="Results" tabIndex={0}>
+    <section ref={place} class="results" aria-label="Results" tabIndex={0}>
       <p class="visually-hidden" role="status">
         {attempt?.record ? spoken(attempt.record) : ""}
       </p>

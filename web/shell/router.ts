@@ -31,9 +31,17 @@ export function problemPath(slug: string): string {
   return `problems/${slug}`;
 }
 
+let byLink = false;
+
+/** Whether the page that is shown was gone to from another one of ours. */
+export function cameByLink(): boolean {
+  return byLink;
+}
+
 /** Goes to an address of ours without loading the page anew. */
 export function go(path: string): void {
   history.pushState(null, "", new URL(path, root));
+  byLink = true;
   route.value = parse(location.pathname);
   scrollTo(0, 0);
 }
