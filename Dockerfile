@@ -79,4 +79,4 @@ USER grader
 WORKDIR /data
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["python", "-I", "-S", "-c", \
     "import os, urllib.request as r; r.urlopen(f'http://127.0.0.1:{os.environ.get(\"GRADER_PORT\", 8000)}/healthz', timeout=4)"]
-CMD ["python", "-m", "app.main"]
+CMD ["python", "-m", "app.api.main"]

@@ -121,7 +121,7 @@ def install_packages() -> None:
 def lint() -> None:
     """Types from the service's OpenAPI, then the compiler and the linter. Raises BuildError."""
     install_packages()
-    schema = "import json, app.main; print(json.dumps(app.main.create_app().openapi()))"
+    schema = "import json, app.api.main as api; print(json.dumps(api.create_app().openapi()))"
     made = subprocess.run([sys.executable, "-c", schema], cwd=WEB.parent, check=True, capture_output=True)
     (WEB / "openapi.json").write_bytes(made.stdout)
     run("openapi-typescript", "openapi.json", "--output", "api/schema.d.ts")

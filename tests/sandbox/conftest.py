@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from grader.sandbox.base import Sandbox
-from grader.sandbox.docker import DockerSandbox
+from grader.sandbox.docker.sandbox import DockerSandbox
 from grader.sandbox.local import Guest, LocalSandbox
 from tests.containers.engines import served
 

@@ -15,7 +15,7 @@ import pytest
 from grader.errors import SandboxFailed
 from grader.records import Job, Outcome, RunEnd
 from grader.sandbox.base import Sandbox
-from grader.sandbox.guest import seccomp
+from grader.sandbox.guest.walls import seccomp
 from grader.sandbox.local import LocalSandbox
 from tests.sandbox.conftest import SANDBOXES
 from tests.sandbox.daemons import DAEMON, canaries, wait_until

@@ -13,9 +13,9 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from app.replies import ProblemSummary, Record, ShownProblem
-from grader import problem
-from grader.problem import catalogue
+from app.api.replies import ProblemSummary, Record, ShownProblem
+from grader.problem import folder as problem
+from grader.problem.folder import catalogue
 from grader.records import Verdict
 from tests.service.conftest import BROKEN, ENDLESS, RIGHT, WRONG
 from tests.service.running import Running, wait_until

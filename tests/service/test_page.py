@@ -17,7 +17,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from app.page import BUNDLE, WITHOUT_PAGE, add_page
+from app.api.page import BUNDLE, WITHOUT_PAGE, add_page
 from app.settings import Settings
 
 ROOT = Path(__file__).parents[2]

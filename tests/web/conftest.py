@@ -10,7 +10,7 @@ from contextlib import ExitStack
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from app.page import BUNDLE
+from app.api.page import BUNDLE
 from tests.service.conftest import cases_dir, cluster, running
 from tests.service.running import Running
 from tests.web.learner import Learner

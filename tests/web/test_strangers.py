@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from grader.problem import problems_root
+from grader.problem.folder import problems_root
 from tests.service.conftest import own_folder
 from tests.service.running import Running
 from tests.service.test_database import grader
