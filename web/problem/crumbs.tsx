@@ -2,6 +2,7 @@
 import type { Problem } from "../api/types";
 import { Link } from "../shell/link";
 import { problemPath } from "../shell/router";
+import "./header.css";
 
 export function Crumbs({ problem: { title, series } }: { problem: Problem }) {
   return (

@@ -6,6 +6,7 @@ import { Panel, Tabs } from "../shell/tabs";
 import { Theory } from "../theory/theory";
 import type { Attempts } from "./attempt";
 import { Hints } from "./hints";
+import "./reading.css";
 import { Statement } from "./statement";
 import { Submissions } from "./submissions";
 

@@ -11,6 +11,7 @@ import { Actions } from "./actions";
 import { type Attempt, type Attempts, isUnderWay } from "./attempt";
 import { Draft } from "./draft";
 import { Elsewhere } from "./elsewhere";
+import "./workbench.css";
 
 interface Props {
   problem: Problem;

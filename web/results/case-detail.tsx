@@ -1,5 +1,6 @@
 /** One case: what is known of it, which for a hidden one is its name, dtype, outcome and a sentence. */
 import type { Case, Detail } from "../api/types";
+import "./cases.css";
 import { Comparison } from "./comparison";
 import { Inputs } from "./inputs";
 import { outcome } from "./outcomes";

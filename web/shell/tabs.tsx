@@ -1,5 +1,6 @@
 /** Tabs as WAI-ARIA describes them: one stop for the Tab key, arrows within. */
 import type { ComponentChildren } from "preact";
+import "./tabs.css";
 
 export interface Tab {
   id: string;
