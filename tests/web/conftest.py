@@ -7,12 +7,13 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from app.api.page import BUNDLE
 from tests.service.conftest import cases_dir, cluster, running
-from tests.service.running import Running
+from tests.service.running import Running, wait_until
 from tests.web.learner import Learner
 
 __all__ = ["cases_dir", "cluster", "running"]  # fixtures of the service's own tests
@@ -41,12 +42,29 @@ def chromium() -> Iterator[Browser]:
         yield browser
 
 
+@pytest.fixture(scope="package")
+def prepared(running: Running) -> Running:
+    """The service, once it has graded something of every problem: a first start makes their cases meanwhile."""
+    api = f"{running.address}/api/v1"
+    slugs = [problem["slug"] for problem in httpx.get(f"{api}/problems").json()]
+    sent = [
+        httpx.post(f"{api}/submissions", json={"problem": slug, "source": "", "mode": "run"}).json() for slug in slugs
+    ]
+
+    def all_ended() -> bool:
+        records = [httpx.get(f"{api}/submissions/{one['id']}").json() for one in sent]
+        return all(record["status"] == "finished" for record in records)
+
+    wait_until(all_ended, "every problem's cases are there", 240)
+    return running
+
+
 @pytest.fixture
-def learner(chromium: Browser, running: Running) -> Iterator[Open]:
+def learner(chromium: Browser, prepared: Running) -> Iterator[Open]:
     """Opens a browser of a learner's own at the service; afterwards nothing may have gone wrong in any of its pages."""
     with ExitStack() as opened:
 
-        def open_browser(address: str = running.address, **options: object) -> Learner:
+        def open_browser(address: str = prepared.address, **options: object) -> Learner:
             context = opened.enter_context(new_context(chromium, options))
             wrong: list[str] = []
             context.on("page", lambda page: watch(page, wrong))
