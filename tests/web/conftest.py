@@ -29,14 +29,20 @@ FLAGS = [
 Open = Callable[..., Learner]
 
 
-@pytest.fixture(scope="package")
-def chromium() -> Iterator[Browser]:
-    """The machine's own Chromium; skips where there is none, or no page to show in it."""
-    program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
-    if program is None:
+@pytest.fixture(scope="session")
+def program() -> str:
+    """The machine's own Chromium; skips, before a service is started, where there is none, or no page to show in it."""
+    found = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
+    if found is None:
         pytest.skip(f"none of {', '.join(PROGRAMS)} is on the path")
     if not (BUNDLE / "index.html").is_file() and not os.environ.get("CI"):
         pytest.skip("the page is not built: `make page` says why")
+    return found
+
+
+@pytest.fixture(scope="package")
+def chromium(program: str) -> Iterator[Browser]:
+    """One browser for all; it ends with this folder's tests, since Playwright's loop is in the way of others."""
     expect.set_options(timeout=WAIT_MS)
     with sync_playwright() as playwright, playwright.chromium.launch(executable_path=program, args=FLAGS) as browser:
         yield browser
