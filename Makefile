@@ -17,12 +17,15 @@ PYTHON ?= $(shell for python in python3 python3.11 python3.12 python3.13 python3
 export OMP_NUM_THREADS ?= 1
 TESTS ?= tests
 
-.PHONY: help setup serve test lint bench attack fuzz soak images clean
+.PHONY: help setup environment page serve test lint bench attack fuzz soak images clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-setup:  ## make .venv and install everything that requirements.lock pins
+setup: environment  ## make .venv, install everything that requirements.lock pins, build the page
+	@$(BIN)/python web/build.py --optional
+
+environment:
 	@umask 022  # the sandbox's own user must be able to read what is installed
 	key=$(KEY)
 	if [ "$$(cat $(STAMP) 2>/dev/null)" = "$$key" ] && [ -x $(BIN)/python ]; then exit 0; fi
@@ -43,6 +46,9 @@ setup:  ## make .venv and install everything that requirements.lock pins
 	echo "$$key" > $(STAMP)
 	echo 'setup: done; the command line is $(BIN)/grader'
 
+page: environment  ## the page alone; fails where `make setup` goes on without it
+	@$(BIN)/python web/build.py
+
 serve: setup  ## the whole service on http://127.0.0.1:8000; GRADER_PORT sets another port
 	@exec $(BIN)/grader serve
 
@@ -50,15 +56,18 @@ test: setup  ## the whole test suite; what this machine lacks is skipped, with i
 	@echo 'test: running $(TESTS)'
 	$(BIN)/python -m pytest $(TESTS)
 
-lint: setup  ## ruff and mypy
+lint: setup  ## ruff and mypy; for the page the TypeScript compiler and oxlint
 	@echo 'lint: ruff'
 	$(BIN)/ruff check .
 	echo 'lint: mypy --strict'
-	$(BIN)/mypy grader bench $$([ -d app ] && echo app)
+	$(BIN)/mypy grader bench web $$([ -d app ] && echo app)
+	echo 'lint: tsc and oxlint'
+	$(BIN)/python web/build.py --lint
 
-bench: setup  ## milliseconds per submission, beside a cold process and the bare floor
+bench: setup  ## milliseconds per submission, beside a cold process and the bare floor; the page in Chromium
 	@$(BIN)/python -m bench.engine
 	$(BIN)/python -m bench.service
+	$(BIN)/python -m bench.page
 
 attack: setup  ## every example submission, hostile ones included, against the real sandbox
 	@$(BIN)/python -m pytest tests/test_submissions.py
@@ -88,5 +97,5 @@ images: $(if $(WHEELS),setup)  ## grader-sandbox and grader-service; WHEELS=1 wh
 	done
 
 clean:  ## remove .venv and everything that tools left behind
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) web/node_modules app/bundle/* .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -22,12 +22,12 @@ from uuid import UUID
 
 import httpx
 
-from app.database import Pool
-from app.errors import ApiError
-from app.queue import TryAgain
-from app.replies import record
+from app.api.errors import ApiError
+from app.api.replies import record
+from app.db.connect import Pool
+from app.db.queue import TryAgain
+from app.db.store import Store
 from app.settings import Settings
-from app.store import Store
 
 log = logging.getLogger(__name__)
 

@@ -46,7 +46,7 @@ def run_service() -> None:
 @worker.command()
 def run_worker() -> None:
     """A worker only, for more machines; GRADER_DATABASE_URL says where the queue is."""
-    from app.worker import main  # noqa: PLC0415
+    from app.worker.process import main  # noqa: PLC0415
 
     main()
 
@@ -63,7 +63,7 @@ def create(
     ] = "client",
 ) -> None:
     """Make a key and print it, this once."""
-    from app import access  # noqa: PLC0415
+    from app.api import access  # noqa: PLC0415
 
     key_id, secret = _with_connection(lambda connection: access.create_key(connection, name, role))
     typer.echo(f"id {key_id}, role {role}; the key is shown this once:", err=True)
@@ -73,7 +73,7 @@ def create(
 @key.command("list")
 def list_keys(as_json: AsJson = False) -> None:
     """Say which keys there are."""
-    from app import access  # noqa: PLC0415
+    from app.api import access  # noqa: PLC0415
 
     for found in _with_connection(access.list_keys):
         record = {
@@ -90,7 +90,7 @@ def list_keys(as_json: AsJson = False) -> None:
 @key.command()
 def revoke(key_id: Annotated[str, typer.Argument(metavar="ID")]) -> None:
     """Make a key worthless, at once and for good."""
-    from app import access  # noqa: PLC0415
+    from app.api import access  # noqa: PLC0415
 
     if not _with_connection(lambda connection: access.revoke_key(connection, key_id)):
         raise UsageError(f"no active key {key_id!r}; `grader key list` shows them")
@@ -103,7 +103,7 @@ def revoke(key_id: Annotated[str, typer.Argument(metavar="ID")]) -> None:
 @db.command()
 def dump(file: Annotated[Path, typer.Argument(help="Where to write; must not exist.")]) -> None:
     """Write the whole database to a file that any PostgreSQL of this version or newer can take in."""
-    from app import postgres  # noqa: PLC0415
+    from app.db import embedded as postgres  # noqa: PLC0415
 
     if file.exists():
         raise UsageError(f"{file} exists already; choose another name")
@@ -128,7 +128,8 @@ def _private(file: Path) -> Iterator[None]:
 @db.command()
 def restore(file: Annotated[Path, typer.Argument(help="What `grader db dump` wrote.")]) -> None:
     """Take a dump into an empty database, and bring its schema up to this program's version."""
-    from app import database, postgres  # noqa: PLC0415
+    from app.db import connect as database  # noqa: PLC0415
+    from app.db import embedded as postgres  # noqa: PLC0415
 
     if not file.is_file():
         raise UsageError(f"no file {file}")
@@ -182,7 +183,7 @@ def rejudge_problem(
     as_json: AsJson = False,
 ) -> None:
     """Grade stored submissions again and say which verdicts would change; the workers do it, behind everything else."""
-    from grader import problem  # noqa: PLC0415
+    from grader.problem import folder as problem  # noqa: PLC0415
 
     asked = problem.load(slug).slug
     changes, total, applied = _with_database(lambda url: _rejudge(url, asked, apply=apply))
@@ -194,9 +195,10 @@ def rejudge_problem(
 
 
 async def _rejudge(url: str, slug: str, *, apply: bool) -> tuple[list[Any], int, bool]:
-    from app import database, queue  # noqa: PLC0415
-    from app.fleet import Fleet  # noqa: PLC0415
-    from app.rejudging import Rejudgings  # noqa: PLC0415
+    from app.db import connect as database  # noqa: PLC0415
+    from app.db import queue  # noqa: PLC0415
+    from app.db.fleet import Fleet  # noqa: PLC0415
+    from app.db.rejudging import Rejudgings  # noqa: PLC0415
 
     async with database.pool(url) as pool:
         fleet = Fleet(pool)
@@ -237,7 +239,8 @@ async def _graded_again(rejudgings: Any, rejudging_id: UUID, fleet: Any) -> int:
 
 def _with_database(work: Callable[[str], Awaitable[Result]]) -> Result:
     """Runs something on the migrated database; an embedded one that was not running is started for it."""
-    from app import database, postgres  # noqa: PLC0415
+    from app.db import connect as database  # noqa: PLC0415
+    from app.db import embedded as postgres  # noqa: PLC0415
 
     with postgres.database(from_environment()) as url:
         database.migrate(url)

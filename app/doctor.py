@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from app import postgres
+from app.db import embedded as postgres
 from app.settings import Settings, from_environment
 from grader.doctor import Finding
 from grader.errors import GraderError
@@ -13,7 +13,7 @@ _PATIENCE_S = 5
 
 
 def findings() -> Iterator[Finding]:
-    """The database that the service would use, by the rule of `app.postgres.running_url`. Starts none."""
+    """The database that the service would use, by the rule of `app.db.embedded.running_url`. Starts none."""
     try:
         yield Finding(what="database", found=True, text=_database(from_environment()))
     except GraderError as error:

@@ -18,7 +18,7 @@ def fields(record: logging.LogRecord) -> dict[str, object]:
 def shorten(record: logging.LogRecord) -> bool:
     """A database that is away is told in a line, also by libraries: a traceback says no more, every few seconds."""
     error = record.exc_info[1] if record.exc_info else None
-    database = sys.modules.get("app.database")  # who has not imported it does not meet its errors
+    database = sys.modules.get("app.db.connect")  # who has not imported it does not meet its errors
     if error is None or database is None or not database.is_away(error):
         return True
     cause = next(iter(str(error.__cause__ or error).strip().splitlines()), type(error).__name__)

@@ -13,9 +13,9 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from app.database import Pool
-from app.fleet import Fleet
-from app.store import Store
+from app.db.connect import Pool
+from app.db.fleet import Fleet
+from app.db.store import Store
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, float("inf"))
 COUNTED = 1_000_000

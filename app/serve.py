@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 from urllib.parse import urlsplit
 
-from app import postgres
+from app.db import embedded as postgres
 from app.settings import Settings
 from grader.errors import GraderError, UsageError
 
@@ -136,11 +136,11 @@ def _alone(data_dir: Path) -> Iterator[None]:
 def _started(settings: Settings) -> Iterator[list[Child]]:
     """Worker, API and database; the first two import their libraries while the database starts, and stop before it."""
     environ = {**os.environ, "GRADER_PORT": str(settings.port)}
-    children = [Child("worker", "app.worker", environ), Child("API", "app.main", environ)]
+    children = [Child("worker", "app.worker.process", environ), Child("API", "app.api.main", environ)]
     try:
         for child in children:
             child.start()
-        from app import database  # noqa: PLC0415  (while the children import theirs)
+        from app.db import connect as database  # noqa: PLC0415  (while the children import theirs)
 
         with postgres.own_database(settings) as url:
             try:

@@ -37,6 +37,7 @@ class Settings(BaseModel):
     auth: Literal["auto", "on", "off"] = "auto"
     origins: Names = ()
     public_url: str | None = None
+    frame_ancestors: Names = ()
     backlog: int = Field(default=10_000, ge=1)
     client_backlog: int = Field(default=1_000, ge=1)
     rate_per_second: float = Field(default=100.0, gt=0)

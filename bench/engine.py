@@ -16,9 +16,11 @@ from pathlib import Path
 import psutil
 import torch
 
-from grader import engine, problem
-from grader.cases import CaseSet, load_active
-from grader.problem import Problem
+from grader import engine
+from grader.cases.case import CaseSet
+from grader.cases.store import load_active
+from grader.problem import folder as problem
+from grader.problem.schema import Problem
 from grader.sandbox.local import LocalSandbox
 
 WARM_UP, ONE_BY_ONE, AT_ONCE, COLD = 10, 100, 200, 5

@@ -19,13 +19,15 @@ from pathlib import Path
 import docker  # type: ignore[import-untyped]
 import torch
 
-from grader import engine, problem
-from grader.cases import CaseSet, load_active
-from grader.problem import Problem
-from grader.sandbox import leftovers
+from grader import engine
+from grader.cases.case import CaseSet
+from grader.cases.store import load_active
+from grader.problem import folder as problem
+from grader.problem.schema import Problem
 from grader.sandbox.base import Sandbox
-from grader.sandbox.container import Options, creation
-from grader.sandbox.docker import DockerSandbox
+from grader.sandbox.docker import leftovers
+from grader.sandbox.docker.options import Options, creation
+from grader.sandbox.docker.sandbox import DockerSandbox
 from grader.sandbox.local import LocalSandbox
 from grader.sandbox.socket import SocketSandbox
 

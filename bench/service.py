@@ -24,7 +24,7 @@ from pathlib import Path
 import httpx
 import psycopg
 
-from app import postgres
+from app.db import embedded as postgres
 from app.settings import Settings
 
 ONE_BY_ONE, AT_ONCE, CLIENTS = 60, 320, 16
@@ -70,8 +70,9 @@ def measure_engine() -> tuple[str, list[float], float]:
     """The engine without the service."""
     import torch  # noqa: PLC0415
 
-    from grader import engine, problem  # noqa: PLC0415
-    from grader.cases import load_active  # noqa: PLC0415
+    from grader import engine  # noqa: PLC0415
+    from grader.cases.store import load_active  # noqa: PLC0415
+    from grader.problem import folder as problem  # noqa: PLC0415
     from grader.sandbox.local import LocalSandbox  # noqa: PLC0415
 
     torch.set_num_threads(1)
@@ -119,7 +120,7 @@ def served(folder: Path) -> Iterator[tuple[str, float]]:
     """`grader serve`: (address, seconds until it was ready)."""
     log = folder / "serve.log"
     environ = {**os.environ, "GRADER_PORT": "0", "GRADER_RATE_BURST": "1000000", "GRADER_BACKLOG": "200000"}
-    command = [sys.executable, "-c", "from grader.cli import main; main()", "serve"]
+    command = [sys.executable, "-c", "from grader.cli.main import main; main()", "serve"]
     with log.open("wb") as said:
         process = subprocess.Popen(command, env=environ, stdout=said, stderr=said)
     try:

@@ -17,7 +17,7 @@ from grader.errors import GraderError, SandboxError
 from grader.records import Call, Job, RunEnd
 from grader.sandbox import choose
 from grader.sandbox.base import Sandbox
-from grader.sandbox.guest import confine, landlock
+from grader.sandbox.guest.walls import confine, landlock
 
 GROUP = "grader.findings"
 _GPUS, _DEVICE_FILES = Path("/proc/driver/nvidia/gpus"), Path("/dev")
@@ -79,8 +79,8 @@ def run_one_line(sandbox: Sandbox, device: str) -> str:
 
 def engine() -> Finding:
     """Whether a Docker Engine answers and has the sandbox's image. Only `--sandbox docker` and compose need it."""
-    from grader.sandbox.container import Options  # noqa: PLC0415
-    from grader.sandbox.engine import Engine  # noqa: PLC0415
+    from grader.sandbox.docker.containers import Engine  # noqa: PLC0415
+    from grader.sandbox.docker.options import Options  # noqa: PLC0415
 
     asked = Engine(Options.from_environment(spares=1, gpus=()))
     try:

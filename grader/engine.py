@@ -14,12 +14,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
-from grader import loading, notes
-from grader.cases import DEVICE, PUBLIC, Case, CaseSet
-from grader.diagnose import diagnose
+from grader.cases.case import DEVICE, PUBLIC, Case, CaseSet
 from grader.errors import SandboxFailed
-from grader.judge import FORBIDDEN, Judged, judge, loading_verdict
-from grader.problem import Problem
+from grader.feedback import loading, notes
+from grader.feedback.results import Teller, first_error, not_run
+from grader.feedback.summary import summary
+from grader.judging.diagnose import diagnose
+from grader.judging.judge import FORBIDDEN, Judged, judge, loading_verdict
+from grader.problem.schema import Problem
 from grader.records import (
     PASSED,
     CaseReport,
@@ -34,10 +36,8 @@ from grader.records import (
     Usage,
     Verdict,
 )
-from grader.results import Teller, first_error, not_run
 from grader.sandbox.base import Sandbox
-from grader.summary import summary
-from grader.texts import OUTPUT_LIMIT, clean
+from grader.text import OUTPUT_LIMIT, clean
 
 TRIES = 3
 BYTE_ORDER_MARK = "\ufeff"

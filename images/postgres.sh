@@ -2,7 +2,7 @@
 # The `postgres` service of compose: PostgreSQL's own programs from the service image, on a unix socket and nothing else.
 # Whoever connects is known by uid (peer authentication): there is no password that could be reached, or a default one.
 set -eu
-programs=$(python -c 'from app.settings import from_environment; from app.postgres import candidates
+programs=$(python -c 'from app.settings import from_environment; from app.db.embedded import candidates
 print(next(iter(candidates(from_environment()))).folder)')
 cluster=${GRADER_DATA_DIR:-/data}/postgres
 if [ ! -s "$cluster/PG_VERSION" ]; then

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader import engine, problem
-from grader.cases import CaseSet, load_active
-from grader.problem import Problem
+from grader import engine
+from grader.cases.case import CaseSet
+from grader.cases.store import load_active
+from grader.problem import folder as problem
+from grader.problem.schema import Problem
 from grader.records import Grade
 from grader.sandbox.local import LocalSandbox
 

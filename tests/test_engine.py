@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 import pytest
 
 from grader import engine
-from grader.cases import CaseSet, custom_case
+from grader.cases.case import CaseSet
+from grader.cases.own import custom_case
 from grader.errors import SandboxFailed
-from grader.problem import Problem
+from grader.problem.schema import Problem
 from grader.records import CaseReport, CaseResult, Grade, Job, Mode, RunEnd
 from grader.sandbox.base import Sandbox
-from tests.test_feedback import RIGHT
+from tests.feedback.test_message import RIGHT
 
 Grading = Callable[..., Grade]
 

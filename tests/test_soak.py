@@ -14,10 +14,10 @@ import psutil
 import pytest
 
 from grader import engine
-from grader.cases import CaseSet
-from grader.problem import Problem
+from grader.cases.case import CaseSet
+from grader.problem.schema import Problem
 from grader.sandbox.local import LocalSandbox
-from tests.test_feedback import HEAD, RIGHT
+from tests.feedback.test_message import HEAD, RIGHT
 
 COUNT = int(os.environ.get("GRADER_SOAK", "60"))
 WARM_UP = 20

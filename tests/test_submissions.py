@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from grader import engine, files
-from grader.cases import CaseSet
-from grader.present import submission_record
-from grader.problem import Problem, example_submissions, load
+from grader import engine
+from grader import source as files
+from grader.cases.case import CaseSet
+from grader.feedback.record import submission_record
+from grader.problem.folder import example_submissions, load
+from grader.problem.schema import Problem
 from grader.records import ErrorInfo, Grade, Limits
 from grader.sandbox.local import LocalSandbox
-from tests.manifests import Expected, expected
+from tests.support.manifests import Expected, expected
 
 FOLDERS = ("accepted", "mistakes", "broken", "attacks", "extra")
 # tighter than the problem's, so that what never ends is over soon; the example that sleeps needs three seconds

@@ -20,8 +20,8 @@ def make(kind: str | None = None, *, spares: int | None = None) -> Sandbox:
 
         return SocketSandbox(Path(os.environ.get("GRADER_SOCKET") or DEFAULT_FOLDER))
     if kind == "docker":
-        from grader.sandbox.container import Options  # noqa: PLC0415
-        from grader.sandbox.docker import DockerSandbox  # noqa: PLC0415
+        from grader.sandbox.docker.options import Options  # noqa: PLC0415
+        from grader.sandbox.docker.sandbox import DockerSandbox  # noqa: PLC0415
 
         return DockerSandbox(Options.from_environment(spares=spares, gpus=gpus()))
     from grader.sandbox.local import LocalSandbox  # noqa: PLC0415

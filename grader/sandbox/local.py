@@ -15,8 +15,9 @@ from pathlib import Path
 
 from grader.errors import SandboxUnavailable
 from grader.records import Job
-from grader.sandbox.guest import confine, scratch
-from grader.sandbox.lanes import Gpus, Lanes, Reports, connect_to_own, needs_gpu, short
+from grader.sandbox.guest import scratch
+from grader.sandbox.guest.walls import confine
+from grader.sandbox.host.pool import Gpus, Lanes, Reports, connect_to_own, needs_gpu, short
 
 _STOP_S = 10.0
 

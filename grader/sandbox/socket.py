@@ -14,7 +14,7 @@ from pathlib import Path
 
 from grader.errors import SandboxFailed, SandboxUnavailable
 from grader.records import Job
-from grader.sandbox.lanes import Lanes, Reports, connect, needs_gpu
+from grader.sandbox.host.pool import Lanes, Reports, connect, needs_gpu
 
 DEFAULT_FOLDER = Path("/run/grader")
 _PATIENCE_S = 60.0

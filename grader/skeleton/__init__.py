@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from grader.errors import UsageError
-from grader.problem import SLUG, problems_root
+from grader.problem.folder import SLUG, problems_root
 
 NAME, TITLE = "my_problem", "My problem"
 

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from grader.draw import Draw
-from grader.package import Code, run_file
+from grader.cases.code import Code, run_file
+from grader.cases.draw import Draw
 from grader.verify.finding import Finding
 
 if TYPE_CHECKING:
-    from grader.problem import Problem
+    from grader.problem.schema import Problem
 
 FILE = "claims.py"
 PREFIX = "claim_"

@@ -8,13 +8,13 @@ from typing import Any
 
 import torch
 
-from grader.case_maker import fault_of_repeat, fault_of_set, load_starter, why_not
-from grader.cases import HIDDEN, VALUES, Case
-from grader.draw import Draw
-from grader.package import Code
-from grader.problem import Parameter, Problem
+from grader.cases.case import HIDDEN, VALUES, Case
+from grader.cases.code import Code
+from grader.cases.draw import Draw
+from grader.cases.make import fault_of_repeat, fault_of_set, load_starter, why_not
+from grader.feedback.shapes import arguments
+from grader.problem.schema import Parameter, Problem
 from grader.records import Call, TensorValue
-from grader.shapes import arguments
 from grader.verify.finding import Finding
 
 EQUAL = "equal_call"

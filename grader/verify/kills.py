@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import torch
 
-from grader.cases import HIDDEN, CaseSet
-from grader.diagnose import diagnose
-from grader.explain import Explanations, kept
-from grader.problem import Problem
+from grader.cases.case import HIDDEN, CaseSet
+from grader.cases.mistakes import Explanations, kept
+from grader.judging.diagnose import diagnose
+from grader.problem.schema import Problem
 from grader.verify.finding import Finding
 
 LEAST_KILLS = 2

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from grader import problem as problems
-from grader.case_maker import draw_cases
-from grader.cases import VALUES, Case, CaseSet
+from grader.cases.case import VALUES, Case, CaseSet
+from grader.cases.code import Code, blamed_on, load_code
+from grader.cases.make import draw_cases
+from grader.cases.mistakes import explain
 from grader.errors import ProblemError
-from grader.explain import explain
-from grader.package import Code, blamed_on, load_code
-from grader.problem import Problem, example_submissions
+from grader.problem import folder as problems
+from grader.problem.folder import example_submissions
+from grader.problem.schema import Problem
 from grader.records import PASSED, Grade, Verdict
 from grader.sandbox.base import Sandbox
 from grader.verify import report as reports

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from grader.problem import Problem, example_submissions, package_folders
+from grader.problem.folder import example_submissions, package_folders
+from grader.problem.schema import Problem
 from grader.verify.finding import Finding
 from grader.verify.latex import fault
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from grader.cases import HIDDEN, Case
+from grader.cases.case import HIDDEN, Case
 from grader.verify.claims import Claim
 from grader.verify.finding import Finding
 from grader.verify.inputs import Coverage

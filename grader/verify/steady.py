@@ -15,13 +15,13 @@ from pathlib import Path
 import torch
 from safetensors.numpy import load
 
-from grader import problem as problems
-from grader.case_files import MANIFEST, pack, pack_answers, version_of
-from grader.case_maker import draw_cases
-from grader.cases import Case
-from grader.draw import in_double
-from grader.package import Code, load_code
-from grader.problem import Problem
+from grader.cases.case import Case
+from grader.cases.code import Code, load_code
+from grader.cases.draw import in_double
+from grader.cases.files import MANIFEST, pack, pack_answers, version_of
+from grader.cases.make import draw_cases
+from grader.problem import folder as problems
+from grader.problem.schema import Problem
 from grader.verify.finding import Finding
 
 PLAIN = {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE"}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 
-from grader.case_maker import draw_cases
-from grader.cases import HIDDEN, VALUES, Case, CaseSet
-from grader.counterexamples import TAG, Counterexample
+from grader.cases.case import HIDDEN, VALUES, Case, CaseSet
+from grader.cases.code import Code, load_code
+from grader.cases.counterexamples import TAG, Counterexample
+from grader.cases.make import draw_cases
+from grader.cases.mistakes import explain
 from grader.errors import ProblemError
-from grader.explain import explain
-from grader.package import Code, load_code
-from grader.problem import Problem, example_submissions
+from grader.problem.folder import example_submissions
+from grader.problem.schema import Problem
 from grader.records import NOT_RUN, PASSED, Verdict
 from grader.sandbox.base import Sandbox
 from grader.verify.inputs import usable

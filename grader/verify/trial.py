@@ -10,11 +10,12 @@ from pathlib import Path
 
 import torch
 
-from grader import engine, files
-from grader.cases import VALUES, CaseSet
-from grader.compare import worst_in_allowances
-from grader.judge import Contradiction, tensor
-from grader.problem import ExampleSubmission, Problem
+from grader import engine
+from grader import source as files
+from grader.cases.case import VALUES, CaseSet
+from grader.judging.compare import worst_in_allowances
+from grader.judging.judge import Contradiction, tensor
+from grader.problem.schema import ExampleSubmission, Problem
 from grader.records import NOT_RUN, PASSED, CaseReport, ErrorInfo, Grade, Job, RunEnd, Verdict
 from grader.sandbox.base import Sandbox
 

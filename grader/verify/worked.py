@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from grader.package import Code
-from grader.problem import Problem
+from grader.cases.code import Code
+from grader.problem.schema import Problem
 from grader.verify.finding import Finding
 
 

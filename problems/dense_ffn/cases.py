@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from grader.draw import DTYPES, Arguments, Array, Draw, Recipe
+from grader.cases.draw import Draw, Recipe
+from grader.problem.arguments import DTYPES, Arguments, Array
 from grader.records import Mode
 
 GRADIENTS = ("float32", "float64")

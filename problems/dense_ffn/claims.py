@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grader.draw import Draw
+from grader.cases.draw import Draw
 
 Function = Callable[..., Tensor]
 GATE_UP, DOWN = "gate_up_proj.weight", "down_proj.weight"

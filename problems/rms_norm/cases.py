@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from grader.draw import DTYPES, Arguments, Array, Draw, Recipe
+from grader.cases.draw import Draw, Recipe
+from grader.problem.arguments import DTYPES, Arguments, Array
 from grader.records import Mode
 
 INGREDIENTS = {

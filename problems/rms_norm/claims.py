@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from grader.draw import Draw
+from grader.cases.draw import Draw
 
 
 def claim_unit(f: Callable[..., Tensor], draw: Draw) -> bool:

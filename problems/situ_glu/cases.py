@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from grader.draw import DTYPES, Arguments, Array, Draw, Numbers, Recipe
+from grader.cases.draw import Draw, Recipe
+from grader.problem.arguments import DTYPES, Arguments, Array, Numbers
 from grader.records import Mode
 
 

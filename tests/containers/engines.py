@@ -17,8 +17,8 @@ import docker
 import pytest
 from docker.errors import DockerException, ImageNotFound
 
-from grader.sandbox import leftovers
-from grader.sandbox.container import Options, creation
+from grader.sandbox.docker import leftovers
+from grader.sandbox.docker.options import Options, creation
 from grader.sandbox.socket import SocketSandbox
 
 IMAGE = os.environ.get("GRADER_DOCKER_IMAGE") or "grader-sandbox"

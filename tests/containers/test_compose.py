@@ -114,6 +114,12 @@ def example(folder: str, name: str, problem: str = "situ_glu") -> str:
     return path.read_text(encoding="utf-8")
 
 
+def test_the_page(compose: Compose) -> None:
+    """The image holds the built bundle."""
+    page = httpx.get(compose.address, timeout=10, trust_env=False)
+    assert 'src="./assets/index-' in page.text
+
+
 def test_verdicts(compose: Compose) -> None:
     """A right and a hostile submission get their verdicts."""
     right = example("accepted", "textbook.py")

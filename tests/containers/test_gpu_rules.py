@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 import torch
 
-from grader.sandbox.guest import confine, gpu, rehearsal
+from grader.sandbox.guest import rehearsal
+from grader.sandbox.guest.walls import confine, gpu
 
 pytestmark = pytest.mark.skipif(bool(confine.missing()), reason=f"no confinement here: {confine.missing()}")
 UID = 0x40000001

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from grader import engine
-from grader.cases import CaseSet
-from grader.cli import run
+from grader.cases.case import CaseSet
+from grader.cli.gpu_trial import TRIALS, source_of
+from grader.cli.main import run
 from grader.errors import SandboxFailed
-from grader.gpu_trial import TRIALS, source_of
-from grader.problem import Problem
+from grader.problem.schema import Problem
 from grader.records import Call, Job, Verdict
 from grader.sandbox.local import LocalSandbox
 

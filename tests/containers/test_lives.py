@@ -14,11 +14,12 @@ import pytest
 
 from grader.errors import SandboxUnavailable, UsageError
 from grader.records import Call, Job, Outcome
-from grader.sandbox import choose, leftovers
-from grader.sandbox.container import Options, command, creation
-from grader.sandbox.docker import DockerSandbox
-from grader.sandbox.lanes import Gpus, connect, short
-from grader.sandbox.remapping import found
+from grader.sandbox import choose
+from grader.sandbox.docker import leftovers
+from grader.sandbox.docker.options import Options, command, creation
+from grader.sandbox.docker.remapping import found
+from grader.sandbox.docker.sandbox import DockerSandbox
+from grader.sandbox.host.pool import Gpus, connect, short
 from grader.sandbox.socket import SocketSandbox
 from tests.containers.engines import Ours, Service, wait_until
 from tests.sandbox.running import DOUBLE, run
@@ -136,7 +137,8 @@ def test_shared_is_replaced_after_a_violation(engine: docker.DockerClient, ours:
 def test_containers_of_a_dead_worker_are_removed(engine: docker.DockerClient, ours: Ours, options: Options) -> None:
     """What a killed worker left is found by its labels at the next start; a living worker's is left alone."""
     program = (
-        "import time; from grader.sandbox.container import Options; from grader.sandbox.docker import DockerSandbox;"
+        "import time; from grader.sandbox.docker.options import Options;"
+        "from grader.sandbox.docker.sandbox import DockerSandbox;"
         f"s = DockerSandbox(Options(image={options.image!r})); s.start(); print('ready', flush=True); time.sleep(600)"
     )
     worker = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
@@ -175,7 +177,7 @@ def test_owner_that_started_anew_under_the_same_pid_is_dead() -> None:
 
 def test_a_dead_owner_that_nobody_waited_for_is_dead() -> None:
     """A process of which only the exit status is left owns nothing any more."""
-    program = "from grader.sandbox import leftovers; print(leftovers.owner(), flush=True); input()"
+    program = "from grader.sandbox.docker import leftovers; print(leftovers.owner(), flush=True); input()"
     worker = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert worker.stdout is not None
     owner = worker.stdout.readline()

@@ -15,10 +15,10 @@ import pytest
 
 from grader.errors import SandboxFailed, SandboxUnavailable
 from grader.records import Job, Outcome
-from grader.sandbox import docker as sandboxes
-from grader.sandbox import engine as engines
-from grader.sandbox.container import Options
-from grader.sandbox.docker import DockerSandbox
+from grader.sandbox.docker import containers as engines
+from grader.sandbox.docker import sandbox as sandboxes
+from grader.sandbox.docker.options import Options
+from grader.sandbox.docker.sandbox import DockerSandbox
 from tests.containers.doors import Door
 from tests.containers.engines import Ours, wait_until
 from tests.sandbox.running import DOUBLE, calls, run

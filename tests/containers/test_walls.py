@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from grader.sandbox.container import CAPABILITIES, SOCKET_FOLDER, WORK_FOLDER, confinement
-from grader.sandbox.profile import text
+from grader.sandbox.docker.options import CAPABILITIES, SOCKET_FOLDER, WORK_FOLDER, confinement
+from grader.sandbox.docker.profile import text
 from tests.containers.engines import REPOSITORY, Service
 
 
@@ -56,12 +56,12 @@ def test_from_outside(service: Service) -> None:
 
 
 def test_profile_file_is_made_from_the_guests_own_lists() -> None:
-    """images/seccomp.json is what `python -m grader.sandbox.profile` prints."""
+    """images/seccomp.json is what `python -m grader.sandbox.docker.profile` prints."""
     assert (REPOSITORY / "images" / "seccomp.json").read_text(encoding="utf-8") == text()
 
 
 def test_compose_says_the_same_as_the_sdk() -> None:
-    """The sandbox of docker-compose.yml has the walls of `grader.sandbox.container`."""
+    """The sandbox of docker-compose.yml has the walls of `grader.sandbox.docker.options`."""
     sandbox = yaml.safe_load((REPOSITORY / "docker-compose.yml").read_text(encoding="utf-8"))["services"]["sandbox"]
     walls = confinement()
 

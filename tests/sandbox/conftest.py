@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from grader.sandbox.base import Sandbox
-from grader.sandbox.docker import DockerSandbox
+from grader.sandbox.docker.sandbox import DockerSandbox
 from grader.sandbox.local import Guest, LocalSandbox
 from tests.containers.engines import served
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from grader.cases import CaseSet
-from grader.problem import Problem
+from grader.cases.case import CaseSet
+from grader.problem.schema import Problem
 from grader.sandbox.base import Sandbox
-from tests.manifests import Expected, expected
+from tests.support.manifests import Expected, expected
 from tests.test_submissions import graded
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from grader.records import Outcome
 from grader.sandbox.base import Sandbox
-from grader.sandbox.guest import seccomp
+from grader.sandbox.guest.walls import seccomp
 from grader.sandbox.local import LocalSandbox
 from tests.sandbox.running import DOUBLE, PRELUDE, alone, run
 

@@ -13,7 +13,7 @@ import pytest
 
 from grader.records import Limits, Outcome
 from grader.sandbox.base import Sandbox
-from grader.sandbox.guest import folders, seccomp
+from grader.sandbox.guest.walls import folders, seccomp
 from tests.sandbox.conftest import NOBODY, as_nobody
 from tests.sandbox.running import DOUBLE, LIMITS, PRELUDE, alone, run
 
@@ -233,8 +233,8 @@ def test_folder_of_an_ordinary_user(tmp_path: Path) -> None:
     script = f"""
 import os, sys
 from pathlib import Path
-sys.path.insert(0, {str(Path(folders.__file__).parents[3])!r})
-from grader.sandbox.guest import folders
+sys.path.insert(0, {str(Path(folders.__file__).parents[4])!r})
+from grader.sandbox.guest.walls import folders
 work = Path({str(folder)!r})
 (work / 'locked').mkdir(mode=0o300)
 (work / 'locked' / 'file').write_text('x')
@@ -255,7 +255,7 @@ WITHOUT_RIGHTS = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"]
 OWNERS = """
 import ctypes, os, sys
 from pathlib import Path
-from grader.sandbox.guest import confine, folders
+from grader.sandbox.guest.walls import confine, folders
 confine.die_with(os.getppid())
 work, owner = Path(sys.argv[1]), int(sys.argv[2])
 print(folders.used_bytes(work, 1 << 20) > 1 << 20, 1 << 16 < folders.used_bytes(work, 1 << 20, owner) < 1 << 20)

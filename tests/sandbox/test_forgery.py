@@ -13,7 +13,7 @@ import pytest
 from grader.records import Call, Limits, Outcome
 from grader.sandbox.base import Sandbox
 from grader.sandbox.guest import wire
-from grader.sandbox.reports import Reply, parse
+from grader.sandbox.host.replies import Reply, parse
 from tests.sandbox.running import DOUBLE, PRELUDE, run, tensor, values
 
 SHORT = Limits(wall_s=0.7, cpu_s=2.0)

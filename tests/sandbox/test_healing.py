@@ -17,7 +17,8 @@ import pytest
 from grader.errors import SandboxFailed
 from grader.records import Job, Outcome, RunEnd
 from grader.sandbox.base import Sandbox
-from grader.sandbox.guest import scratch, seccomp
+from grader.sandbox.guest import scratch
+from grader.sandbox.guest.walls import seccomp
 from grader.sandbox.local import LocalSandbox
 from tests.sandbox.conftest import NOBODY, SANDBOXES
 from tests.sandbox.daemons import DAEMON, canaries, wait_until

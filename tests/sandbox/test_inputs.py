@@ -6,7 +6,7 @@ import pytest
 
 from grader.records import Call, Mode
 from grader.sandbox.base import Sandbox
-from grader.sandbox.guest import seccomp
+from grader.sandbox.guest.walls import seccomp
 from tests.sandbox.running import DOUBLE, PRELUDE, alone, calls, run, tensor, values
 
 NUMBERS = seccomp.machine()[1]

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from grader.records import Limits
-from grader.sandbox.guest import confine
 from grader.sandbox.guest.lane import Lane
 from grader.sandbox.guest.service import Reports
 from grader.sandbox.guest.spare import Settings
+from grader.sandbox.guest.walls import confine
 
 pytestmark = pytest.mark.skipif(bool(confine.missing()), reason=f"no confinement here: {confine.missing()}")
 PATIENCE_S = 20

@@ -9,7 +9,7 @@ import pytest
 
 from grader.records import Call, Job, Limits, Outcome
 from grader.sandbox.base import Sandbox
-from grader.sandbox.guest import seccomp
+from grader.sandbox.guest.walls import seccomp
 from tests.sandbox.running import DOUBLE, LIMITS, PRELUDE, alone, calls, run, tensor, values
 
 NUMBERS = seccomp.machine()[1]

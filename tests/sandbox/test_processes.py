@@ -8,7 +8,7 @@ import pytest
 
 from grader.records import Job, Limits, Outcome
 from grader.sandbox.base import Sandbox
-from grader.sandbox.guest import seccomp
+from grader.sandbox.guest.walls import seccomp
 from tests.sandbox.daemons import CANARY, DAEMON, canaries
 from tests.sandbox.running import DOUBLE, LIMITS, PRELUDE, alone, calls, run, values
 

@@ -8,7 +8,7 @@ import pytest
 
 from grader.records import Outcome
 from grader.sandbox.base import Sandbox
-from grader.sandbox.guest import seccomp
+from grader.sandbox.guest.walls import seccomp
 from tests.sandbox.running import DOUBLE, LIMITS, PRELUDE, run, values
 
 NUMBERS = seccomp.machine()[1]

@@ -13,9 +13,9 @@ import httpx
 import psycopg
 import pytest
 
-from app import postgres
+from app.db import embedded as postgres
 from app.settings import Settings
-from grader.cases import CaseSet
+from grader.cases.case import CaseSet
 from tests.service.running import Running
 
 RIGHT = """import torch

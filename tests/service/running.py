@@ -74,12 +74,12 @@ class Running:
 
     def start_api(self, name: str = "api") -> None:
         """Starts an API process and waits until it answers."""
-        self.start(name, "app.main")
+        self.start(name, "app.api.main")
         wait_until(lambda: self.answers("/healthz"), "the API answers")
 
     def start_worker(self, name: str = "worker") -> subprocess.Popen[bytes]:
         """Starts a worker; `wait_ready` waits for one."""
-        return self.start(name, "app.worker")
+        return self.start(name, "app.worker.process")
 
     def restart_worker(self, before: Callable[[], object] = lambda: None) -> None:
         """Ends the worker, does something while there is none, and starts another."""

@@ -21,9 +21,10 @@ import jwt
 import psycopg
 import pytest
 
-from app import access, callbacks
-from app.access import Buckets, hash_key
-from app.errors import ApiError
+from app import callbacks
+from app.api import access
+from app.api.access import Buckets, hash_key
+from app.api.errors import ApiError
 from app.settings import Settings
 from tests.service.conftest import BROKEN, CALLBACK_SECRET, RIGHT
 from tests.service.running import Running, free_port, wait_until

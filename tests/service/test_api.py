@@ -13,9 +13,9 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from app.replies import ProblemSummary, Record, ShownProblem
-from grader import problem
-from grader.problem import catalogue
+from app.api.replies import ProblemSummary, Record, ShownProblem
+from grader.problem import folder as problem
+from grader.problem.folder import catalogue
 from grader.records import Verdict
 from tests.service.conftest import BROKEN, ENDLESS, RIGHT, WRONG
 from tests.service.running import Running, wait_until
@@ -330,7 +330,7 @@ def test_health_metrics_and_home(running: Running, client: httpx.Client) -> None
     submit(client)
     assert httpx.get(running.address + "/healthz").json() == {"status": "alive"}
     assert httpx.get(running.address + "/readyz").json()["status"] == "ready"
-    assert 'href="docs"' in httpx.get(running.address + "/").text
+    assert "<title>grader</title>" in httpx.get(running.address + "/").text
 
     text = httpx.get(running.address + "/metrics").text
     for name in ("grader_queue_depth", "grader_queue_age_seconds", "grader_phase_seconds_bucket", "grader_workers 1.0"):

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from app.service import Catalogue
+from app.api.state import Catalogue
 from grader.errors import ProblemError, UsageError
-from grader.problem import problems_root
-from tests.strangers import as_a_stranger
+from grader.problem.folder import problems_root
+from tests.support.strangers import as_a_stranger
 
 
 @pytest.fixture

@@ -16,7 +16,9 @@ import psycopg
 import pytest
 from procrastinate.exceptions import ConnectorException
 
-from app import database, logs, postgres
+from app import logs
+from app.db import connect as database
+from app.db import embedded as postgres
 from app.settings import Settings, from_environment
 from grader.errors import UsageError
 from tests.service.conftest import RIGHT, make_database, own_folder, wheel
@@ -41,7 +43,7 @@ def outside() -> Iterator[postgres.Cluster]:
 
 def grader(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     """The command line."""
-    command = [sys.executable, "-c", "from grader.cli import main; main()", *arguments]
+    command = [sys.executable, "-c", "from grader.cli.main import main; main()", *arguments]
     kept = {name: value for name, value in os.environ.items() if name != "GRADER_DATABASE_URL"}
     return subprocess.run(command, cwd=ROOT, env=kept | environ, capture_output=True, text=True, check=False)
 

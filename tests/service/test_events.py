@@ -16,8 +16,8 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from app.routes import MAX_LISTENERS
-from app.store import CHANNEL
+from app.api.routes import MAX_LISTENERS
+from app.db.store import CHANNEL
 from tests.service.conftest import BROKEN, ENDLESS, RIGHT, WRONG
 from tests.service.running import Running, wait_until
 from tests.service.test_api import body, refused, submit

@@ -17,10 +17,12 @@ import httpx
 import psycopg
 import pytest
 
-from app import database, postgres, queue
+from app.db import connect as database
+from app.db import embedded as postgres
+from app.db import queue
+from app.db.store import MAX_FAILURES, Store
 from app.records import Finished, NewSubmission
 from app.settings import Settings
-from app.store import MAX_FAILURES, Store
 from tests.service.conftest import BROKEN, ENDLESS, RIGHT, WRONG, make_database, own_folder, wheel
 from tests.service.running import Running, wait_until
 from tests.service.test_api import body

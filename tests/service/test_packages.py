@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app import postgres
+from app.db import embedded as postgres
 from grader import skeleton
 from tests.service.conftest import make_database
 from tests.service.running import ROOT, Running, wait_until

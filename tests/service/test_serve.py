@@ -17,7 +17,7 @@ import psutil
 import psycopg
 import pytest
 
-from app import postgres
+from app.db import embedded as postgres
 from app.settings import Settings
 from tests.service.conftest import RIGHT, own_folder
 from tests.service.running import ROOT, free_port, wait_until
@@ -61,7 +61,7 @@ def environ(folder: Path, port: int) -> dict[str, str]:
 def serve(folder: Path) -> Served:
     """Starts it and waits until it says that it is ready."""
     port, log = free_port(), folder / "serve.log"
-    command = [sys.executable, "-c", "from grader.cli import main; main()", "serve"]
+    command = [sys.executable, "-c", "from grader.cli.main import main; main()", "serve"]
     with log.open("wb") as said:
         process = subprocess.Popen(
             command, cwd=ROOT, env={**os.environ, **environ(folder, port)}, stdout=said, stderr=said
@@ -145,7 +145,7 @@ def pretend_that_it_was_accepted(folder: Path, submission_id: str) -> None:
 def kill_the_api(served: Served) -> str:
     """SIGKILLs the API; it is started again. What was said about it."""
     children = psutil.Process(served.process.pid).children()
-    next(child for child in children if "app.main" in child.cmdline()).kill()
+    next(child for child in children if "app.api.main" in child.cmdline()).kill()
     wait_until(lambda: "started again" in served.log.read_text(), "the API is started again", 20)
 
     def answers() -> bool:
@@ -164,7 +164,7 @@ def kill_the_database(served: Served) -> None:
     postmaster = int((folder / "postmaster.pid").read_text().splitlines()[0])
     children = psutil.Process(served.process.pid).children()
     psutil.Process(postmaster).kill()
-    next(child for child in children if "app.worker" in child.cmdline()).kill()
+    next(child for child in children if "app.worker.process" in child.cmdline()).kill()
     wait_until(lambda: "PostgreSQL ended and is started again" in served.log.read_text(), "PostgreSQL is revived", 20)
     base = f"http://127.0.0.1:{served.port}"
     wait_until(lambda: httpx.get(f"{base}/readyz", timeout=30).status_code == 200, "it is ready again", 60)

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from grader.sandbox.guest import confine
+from grader.sandbox.guest.walls import confine
 
 FILE = "submission.py"
 SEED = 0

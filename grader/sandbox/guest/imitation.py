@@ -2,7 +2,7 @@
 
 Such tensors differ from a GPU's. Where a difference can be removed it is, once, in the child that makes these calls.
 Where it can not, the child notes a doubt: whatever it reports from then on says nothing about a GPU. Of an operation
-that fails it is told where its tensors were. docs/decisions/0007-imitated-gpu.md lists the differences.
+that fails it is told where its tensors were. docs/decisions/0008-imitated-gpu.md lists the differences.
 """
 
 from __future__ import annotations

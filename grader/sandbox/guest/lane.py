@@ -23,10 +23,11 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from grader.sandbox.guest import cgroup, mounts, proc, seccomp, service, spare
+from grader.sandbox.guest import service, spare
 from grader.sandbox.guest.live import SLACK_BYTES, Live
 from grader.sandbox.guest.service import Reports
 from grader.sandbox.guest.spare import Settings, Spare
+from grader.sandbox.guest.walls import cgroup, mounts, proc, seccomp
 
 _QUIET_S = 0.003  # when the supervisor has asked for nothing so long, children are made
 _AGAIN_S = 0.005  # until we look again whether a process is there that was allowed

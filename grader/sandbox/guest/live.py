@@ -12,10 +12,10 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from grader.sandbox.guest import folders, proc
-from grader.sandbox.guest.cgroup import Group
-from grader.sandbox.guest.seccomp import Notice
 from grader.sandbox.guest.spare import Spare
+from grader.sandbox.guest.walls import folders, proc
+from grader.sandbox.guest.walls.cgroup import Group
+from grader.sandbox.guest.walls.seccomp import Notice
 
 SLACK_BYTES = 96 << 20  # beyond the limit for a moment: the reserve for telling, and what comes between two looks
 _TICK_S = 0.01

@@ -10,7 +10,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from grader.sandbox.guest import folders
+from grader.sandbox.guest.walls import folders
 
 PREFIX = "grader-"
 _LOCK = "owner"

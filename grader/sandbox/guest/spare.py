@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from grader.sandbox.guest import confine, folders, fresh, mounts, proc, runner
-from grader.sandbox.guest.confine import Confinement
+from grader.sandbox.guest import fresh, runner
+from grader.sandbox.guest.walls import confine, folders, mounts, proc
+from grader.sandbox.guest.walls.confine import Confinement
 from grader.sandbox.guest.wire import ARENA_BYTES
 
 _SEALS = 1 | 2 | 4  # F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW

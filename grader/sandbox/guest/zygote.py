@@ -21,22 +21,10 @@ from pathlib import Path
 
 import torch
 
-from grader.sandbox.guest import (
-    cgroup,
-    confine,
-    folders,
-    fresh,
-    gpu,
-    huge_pages,
-    mounts,
-    proc,
-    rehearsal,
-    runner,
-    scratch,
-    service,
-)
+from grader.sandbox.guest import fresh, huge_pages, rehearsal, runner, scratch, service
 from grader.sandbox.guest.lane import Lane
 from grader.sandbox.guest.spare import Settings
+from grader.sandbox.guest.walls import cgroup, confine, folders, gpu, mounts, proc
 
 _UNCONFINED = "none"
 _WIND_UP_S = 8.0

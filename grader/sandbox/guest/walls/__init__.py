@@ -1,0 +1,1 @@
+"""What a child gives up before it meets a submission: the security review, on one shelf."""

@@ -1,0 +1,1 @@
+"""Our end of the sandbox: leads a run, and checks whatever a child says."""
