@@ -10,12 +10,15 @@ from tests.service.running import Running, wait_until
 from tests.web.conftest import Open
 
 UNDEFINED = RIGHT.replace("torch.sigmoid(gate)", "torch.sigmoid(gates)")
-HOSTILE = """import sys
+HOSTILE = (
+    """import sys
 print('<img src=x onerror="document.title=1"><script>document.title = 2</script>')
 print('\\x1b[31mred\\x1b[0m \\u202e\\u2066reversed')
 print('x' * 300_000)
 print('<b>to stderr</b>', file=sys.stderr)
-""" + RIGHT.replace("return ", "raise ValueError('<i>message</i> \\u202e')\n    return ")
+"""
+    + RIGHT.replace("return ", "raise ValueError('<i>message</i> \\u202e')\n    return ")
+)
 
 
 def test_an_error_stands_at_its_line(learner: Open) -> None:
